@@ -1,0 +1,53 @@
+"""`lock.json`: everything that identifies a run. Going on under another identity is refused with a diff."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+from bench import __version__
+from bench.atomic import write_json
+from bench.errors import UsageError
+
+SCHEMA = "cdb.lock/1"
+
+
+def hold_identity(folder: Path, identity: dict[str, Any]) -> None:
+    """Write `folder/lock.json`, or check that the one there says the same.
+
+    `identity` must hold only what can change a result. Raises UsageError listing each difference.
+    """
+    path = folder / "lock.json"
+    wanted = json.loads(json.dumps({"schema": SCHEMA, **identity}))
+    if not path.exists():
+        write_json(path, wanted)
+        return
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = list(_differences("", found, wanted))
+    if lines:
+        raise UsageError(
+            f"{folder} was begun as another run; it cannot be gone on with under this identity:\n  "
+            + "\n  ".join(lines)
+            + "\nChoose another --out, or give the settings of before."
+        )
+
+
+def versions() -> dict[str, str]:
+    """What our own side ran on."""
+    return {"cdb": __version__, "python": platform.python_version()}
+
+
+def _differences(prefix: str, found: Any, wanted: Any) -> list[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        lines = []
+        for key in sorted(found.keys() | wanted.keys()):
+            lines += _differences(f"{prefix}.{key}" if prefix else key, found.get(key), wanted.get(key))
+        return lines
+    return [] if found == wanted else [f"{prefix}: was {_short(found)}, now {_short(wanted)}"]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "…"
