@@ -1,0 +1,1 @@
+"""The solver side: agents, prompt, trial, run. Never sees a rubric."""

@@ -1,0 +1,104 @@
+"""Finding an agent by name or file and reading its YAML strictly."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+import configs
+from bench.errors import UsageError
+from harness.agents.agent import Agent
+from harness.agents.command import CommandAgent
+from harness.agents.noop import NoopAgent
+from harness.agents.replay import SAMPLE, ReplayAgent
+
+SHIPPED = Path(configs.__file__).parent / "agents"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    description: str = ""
+
+
+class NoopSettings(_Settings):
+    kind: Literal["noop"]
+
+
+class ReplaySettings(_Settings):
+    kind: Literal["replay"]
+    edit: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    edits: Path | None = None
+
+
+class CommandSettings(_Settings):
+    kind: Literal["command"]
+    argv: list[str] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+    stdin: Literal["none", "prompt"] = "none"
+
+
+Settings = Annotated[NoopSettings | ReplaySettings | CommandSettings, Field(discriminator="kind")]
+_ADAPTER: TypeAdapter[NoopSettings | ReplaySettings | CommandSettings] = TypeAdapter(Settings)
+
+
+def find_agent(name_or_file: str, model: str | None = None) -> Agent:
+    """The agent a shipped name or a YAML file stands for.
+
+    Raises UsageError for an unknown name (with the nearest ones) or a setting that does not exist.
+    """
+    path = Path(name_or_file)
+    if path.suffix not in (".yaml", ".yml"):
+        path = SHIPPED / f"{name_or_file}.yaml"
+    if not path.is_file():
+        known = shipped_agents()
+        near = difflib.get_close_matches(name_or_file, known, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(known)}"
+        raise UsageError(f"no agent {name_or_file!r}; {hint} A path to a YAML file works too (docs/agents.md)")
+    return _made(_read(path), path.parent, model)
+
+
+def shipped_agents() -> list[str]:
+    """Names of the agents that come with the package."""
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def _read(path: Path) -> NoopSettings | ReplaySettings | CommandSettings:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _ADAPTER.validate_python(content)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {error}") from error
+    except ValidationError as error:
+        raise UsageError(f"{path}: {_explained(error)}") from error
+
+
+def _explained(error: ValidationError) -> str:
+    lines = []
+    for fault in error.errors():
+        where = ".".join(str(part) for part in fault["loc"]) or "the file"
+        lines.append(f"{where}: {fault['msg']}{_suggestion(fault)}")
+    return "; ".join(lines)
+
+
+def _suggestion(fault: Any) -> str:
+    if fault["type"] != "extra_forbidden":
+        return ""
+    known = {field for kind in (NoopSettings, ReplaySettings, CommandSettings) for field in kind.model_fields}
+    near = difflib.get_close_matches(str(fault["loc"][-1]), sorted(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(sorted(known))})"
+
+
+def _made(settings: NoopSettings | ReplaySettings | CommandSettings, folder: Path, model: str | None) -> Agent:
+    match settings:
+        case NoopSettings():
+            return NoopAgent(settings.name)
+        case ReplaySettings():
+            edits = (folder / settings.edits).resolve() if settings.edits else SAMPLE
+            return ReplayAgent(settings.name, settings.edit, edits)
+        case CommandSettings():
+            return CommandAgent(settings.name, tuple(settings.argv), settings.env, settings.stdin, model)

@@ -1,0 +1,23 @@
+"""The agent that does nothing: what an untouched application scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench.task import Task
+from harness.agents.agent import Launch
+
+
+@dataclass(frozen=True)
+class NoopAgent:
+    """Starts a process that ends at once."""
+
+    name: str = "noop"
+    model: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "noop"}
+
+    def launch(self, task: Task) -> Launch:
+        return Launch(argv=["true"])

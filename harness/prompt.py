@@ -1,0 +1,27 @@
+"""What an agent is told: the request verbatim, then where things lie."""
+
+from __future__ import annotations
+
+from bench.task import Task
+from sandboxes.sandbox import WORKSPACE
+
+
+def prompt(task: Task) -> str:
+    """The complete prompt: every entry of user_queries.json in order, byte for byte, then the asset paths.
+
+    The request is never formatted, so braces, quotes and template marks in it stay what they are.
+    """
+    lines = [*task.queries, _footer(task)]
+    return "\n\n".join(lines)
+
+
+def _footer(task: Task) -> str:
+    lines = [
+        "---",
+        f"The application's source is in {WORKSPACE}, which is also your current folder. In the request, a path",
+        f"that begins with `project/` means {WORKSPACE}/. Change the application in place; leave the result there.",
+        "There is no network.",
+    ]
+    lines += [f"Annotated screenshot: {WORKSPACE}/{name}" for name in task.annotations]
+    lines += [f"Attachment: {WORKSPACE}/{name}" for name in task.attachments]
+    return "\n".join(lines) + "\n"

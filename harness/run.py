@@ -1,0 +1,197 @@
+"""A solve run: one entry (agent × model × attempt) over a dataset's tasks, resumable, one journal."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.journal import Journal, of_type, read_journal
+from bench.lockfile import hold_identity, versions
+from bench.outcomes import TRIAL
+from bench.pool import StopFlag, run_all, stopping_on_signals
+from bench.submission import read_manifest
+from bench.task import Dataset, Task
+from harness.agents.agent import Agent
+from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
+from sandboxes.sandbox import Limits, Sandbox, SandboxSpec
+
+MAX_TRIES = 3
+"""How often a trial that infrastructure failed is tried in one call."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """What one call of solve is told. `submissions` None puts them into the entry's own folder."""
+
+    out: Path
+    image: str
+    submissions: Path | None = None
+    attempt: int = 1
+    timeout_s: float = 3600.0
+    limits: Limits = field(default_factory=Limits)
+    concurrency: int = 2
+
+
+@dataclass(frozen=True)
+class SolveSummary:
+    """How an entry stands after a call: its folders and the outcome of every task in scope."""
+
+    entry: Path
+    submissions: Path
+    outcomes: dict[str, str]
+
+    @property
+    def complete(self) -> bool:
+        return all(TRIAL[outcome].counts != "unscored" for outcome in self.outcomes.values())
+
+
+def entry_name(agent: Agent, attempt: int) -> str:
+    """`claude-code__opus__1`: agent, model (`none` without one) and attempt, safe as a folder name."""
+    return "__".join(
+        re.sub(r"[^A-Za-z0-9._-]+", "-", part) for part in (agent.name, agent.model or "none", str(attempt))
+    )
+
+
+def solve(
+    dataset: Dataset, agent: Agent, settings: SolveSettings, sandbox_factory: SandboxFactory, progress: Progress
+) -> SolveSummary:
+    """Solve every task that has no finished trial yet.
+
+    Raises UsageError when the entry was begun under another identity or another process writes it, Interrupted
+    after SIGINT or SIGTERM (finished trials are kept, running containers are killed).
+    """
+    entry = settings.out / entry_name(agent, settings.attempt)
+    submissions = settings.submissions or entry / "submissions"
+    hold_identity(entry, _identity(dataset, agent, settings))
+    running = RunningSandboxes(sandbox_factory)
+    with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(running.kill_all) as stop:
+        done = _finished(entry, submissions)
+        waiting = [task for task in dataset.tasks if task.case_id not in done]
+        journal.append({"type": "run", "step": "solve", "waiting": len(waiting), "done": len(done)})
+        trial = _trial_job(agent, settings, entry, submissions, running, journal, stop, progress)
+        for result in run_all(trial, waiting, concurrency=settings.concurrency, stop=stop):
+            done[result.case] = result.outcome
+        journal.append({"type": "end", "step": "solve", "outcomes": done})
+    ordered = {task.case_id: done[task.case_id] for task in dataset.tasks}
+    return SolveSummary(entry, submissions, ordered)
+
+
+def _trial_job(
+    agent: Agent,
+    settings: SolveSettings,
+    entry: Path,
+    submissions: Path,
+    running: RunningSandboxes,
+    journal: Journal,
+    stop: StopFlag,
+    progress: Progress,
+) -> Callable[[Task], TrialResult]:
+    trial_settings = TrialSettings(
+        run=entry.parent.name or "run",
+        image=settings.image,
+        submissions=submissions,
+        attempt=settings.attempt,
+        timeout_s=settings.timeout_s,
+        limits=settings.limits,
+    )
+
+    def job(task: Task) -> TrialResult:
+        for number in range(1, MAX_TRIES + 1):
+            folder = _next_try(entry / "trials" / task.case_id)
+            result = run_trial(task, agent, trial_settings, folder, running)
+            if stop.is_set():
+                result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
+            journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
+            note = f" ({result.reason})" if result.reason else ""
+            progress(f"{agent.name}: {task.case_id} {result.outcome}{note} in {result.duration_s:.1f} s")
+            if not TRIAL[result.outcome].retry or stop.is_set() or number == MAX_TRIES:
+                return result
+        raise AssertionError("unreachable: the last try returns")
+
+    return job
+
+
+def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[str, Any]:
+    return {
+        "step": "solve",
+        "entry": {"agent": agent.name, "model": agent.model, "harness": "cdb", "attempt": settings.attempt},
+        "agent": agent.describe(),
+        "dataset": {"name": dataset.name, "digest": dataset.digest, "tasks": len(dataset.tasks)},
+        "scope": dataset.scope,
+        "image": settings.image,
+        "limits": asdict(settings.limits),
+        "timeout_s": settings.timeout_s,
+        "conditions": {"egress": "none", "hosted_tools": "off", "media": "native"},
+        "versions": versions(),
+    }
+
+
+def _finished(entry: Path, submissions: Path) -> dict[str, str]:
+    """Outcome of every case whose last trial needs no more work: final, and sealed where a seal is due."""
+    done: dict[str, str] = {}
+    for record in of_type(read_journal(entry / "journal.jsonl").records, "trial"):
+        case, outcome = str(record["case"]), str(record["outcome"])
+        row = TRIAL[outcome]
+        sealed = not row.submission or read_manifest(submissions, case) is not None
+        if row.counts != "unscored" and sealed:
+            done[case] = outcome
+    return done
+
+
+def _next_try(folder: Path) -> Path:
+    """A fresh folder `folder/N`: every try is kept."""
+    number = 1
+    while (folder / str(number)).exists():
+        number += 1
+    fresh = folder / str(number)
+    fresh.mkdir(parents=True)
+    return fresh
+
+
+class RunningSandboxes:
+    """Opens sandboxes and remembers the open ones, so that a stopped run can kill them at once."""
+
+    def __init__(self, factory: SandboxFactory) -> None:
+        self._factory = factory
+        self._open: set[Sandbox] = set()
+        self._lock = threading.Lock()  # guards _open: trials open and close from their own threads
+
+    def __call__(self, spec: SandboxSpec) -> _Tracked:
+        return _Tracked(self, self._factory(spec))
+
+    def add(self, sandbox: Sandbox) -> None:
+        with self._lock:
+            self._open.add(sandbox)
+
+    def discard(self, sandbox: Sandbox) -> None:
+        with self._lock:
+            self._open.discard(sandbox)
+
+    def kill_all(self) -> None:
+        with self._lock:
+            opened = list(self._open)
+        for sandbox in opened:
+            sandbox.kill()
+
+
+class _Tracked:
+    """A sandbox's `with` block that tells the register."""
+
+    def __init__(self, register: RunningSandboxes, inner: Any) -> None:
+        self._register, self._inner = register, inner
+        self._sandbox: Sandbox
+
+    def __enter__(self) -> Sandbox:
+        self._sandbox = self._inner.__enter__()
+        self._register.add(self._sandbox)
+        return self._sandbox
+
+    def __exit__(self, *exc: object) -> None:
+        self._register.discard(self._sandbox)
+        self._inner.__exit__(*exc)
