@@ -1,0 +1,5 @@
+import { startCart } from "./cart.js";
+import { startCatalogue } from "./catalogue.js";
+
+startCatalogue();
+startCart();
