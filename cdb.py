@@ -1,0 +1,350 @@
+"""The command line: one verb per step, each run by the side it belongs to.
+
+Nothing heavy is imported until a verb runs: a test holds which modules `cdb --help` may load.
+Exit codes: 0 done, 1 failed, 2 usage, 3 incomplete (something unscored), 130/143 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from bench.errors import CdbError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    help="Run coding agents on Co-Design Bench and judge them with verdicts that replay.",
+)
+dataset_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="A downloaded release: check, extract, describe."
+)
+app.add_typer(dataset_app, name="dataset")
+
+Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
+Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
+
+
+@dataset_app.command("verify")
+def dataset_verify(release: Path, as_json: Json = False) -> None:
+    """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
+    from evaluator.verify import verify_release
+
+    found = verify_release(release)
+    _answer(
+        as_json,
+        found,
+        [f"{release}: {found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files: all good"],
+    )
+
+
+@dataset_app.command("extract")
+def dataset_extract(
+    release: Path,
+    out: Annotated[Path, typer.Option(help="Where solver-inputs/ and evaluation-inputs/ are made.")] = Path("work"),
+    as_json: Json = False,
+) -> None:
+    """Verify a release, then extract solver and evaluation inputs apart."""
+    from bench.release import extract, open_release
+
+    solver, evaluation = extract(open_release(release), out)
+    _answer(
+        as_json,
+        {"solver": str(solver), "evaluation": str(evaluation)},
+        [f"solver inputs: {solver}", f"evaluation inputs: {evaluation}"],
+    )
+
+
+@dataset_app.command("info")
+def dataset_info(release: Path, as_json: Json = False) -> None:
+    """What a release holds: tasks by primary attachment, criteria, checksums."""
+    from evaluator.verify import describe_release
+
+    found = describe_release(release)
+    rows = [f"{kind:<10} {count:>4}" for kind, count in found["by_attachment"].items()]
+    _answer(
+        as_json,
+        found,
+        [f"{found['name']} {found['version']}: {found['tasks']} tasks, {found['criteria']} criteria", *rows],
+    )
+
+
+@app.command()
+def solve(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs.")],
+    agent: Annotated[str, typer.Option(help="A shipped agent's name or a YAML file (docs/agents.md).")],
+    out: Annotated[Path, typer.Option(help="The run's folder; each entry gets its own below it.")] = Path("runs/run"),
+    model: Annotated[str | None, typer.Option(help="Model name handed to the agent.")] = None,
+    attempt: Annotated[int, typer.Option(min=1)] = 1,
+    submissions: Annotated[Path | None, typer.Option(help="Put the submissions here instead.")] = None,
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    as_json: Json = False,
+) -> None:
+    """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
+    from bench.task import open_dataset
+    from harness.agents.catalogue import find_agent
+    from harness.run import SolveSettings
+    from harness.run import solve as solve_entry
+    from sandboxes.docker_sandbox import DockerSandbox
+    from sandboxes.images import image_tag
+    from sandboxes.reap import reap
+
+    chosen = find_agent(agent, model)
+    tasks = open_dataset(dataset, _ids(only))
+    reap()
+    settings = SolveSettings(
+        out=out,
+        image=image_tag("solver"),
+        submissions=submissions,
+        attempt=attempt,
+        timeout_s=timeout,
+        concurrency=concurrency,
+    )
+    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress)
+    found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
+    _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
+    if not summary.complete:
+        raise typer.Exit(3)
+
+
+@app.command()
+def prepare(
+    dataset: Annotated[Path, typer.Option(help="The extracted evaluation inputs.")],
+    submissions: Annotated[Path, typer.Option(help="The folder with one folder for each case.")],
+    out: Annotated[Path, typer.Option(help="Where cases.json is written.")],
+    plans: Annotated[Path | None, typer.Option(help="Criterion plans, CASE/plan.json each.")] = None,
+    only: Only = "",
+    as_json: Json = False,
+) -> None:
+    """Check seals, read rubrics, learn how each application is served; write cases.json."""
+    from evaluator.prepare import prepare as prepare_cases
+
+    found = prepare_cases(dataset, submissions, out, plans=plans, only=_ids(only), progress=_progress)
+    missing = [case.case for case in found.cases if case.submission is None]
+    lines = [f"{len(found.cases)} cases, {len(missing)} without a submission: {out / 'cases.json'}"]
+    lines += [f"missing: {case}" for case in missing]
+    _answer(as_json, {"cases": len(found.cases), "missing": missing, "file": str(out / "cases.json")}, lines)
+
+
+@app.command()
+def judge(
+    cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
+    out: Annotated[Path, typer.Option(help="The results folder.")],
+    model: Annotated[str, typer.Option(help="The judge: `recorded` replays recorded witnesses without a model.")],
+    witnesses: Annotated[Path | None, typer.Option(help="Recorded witnesses, CASE/witnesses.json each.")] = None,
+    concurrency: Concurrency = 2,
+    as_json: Json = False,
+) -> None:
+    """Build, serve and judge every case; each verdict with evidence that replays."""
+    from evaluator.judges.catalogue import find_judge
+    from evaluator.judging import judge_all
+    from sandboxes.reap import reap
+
+    chosen = find_judge(model, witnesses)
+    reap()
+    summary = judge_all(cases, out, chosen, concurrency=concurrency, progress=_progress)
+    found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
+    _answer(
+        as_json,
+        found,
+        [f"{summary.criteria} criteria of {summary.cases} cases, {summary.unscored} unscored; results: {out}"],
+    )
+    if summary.unscored:
+        raise typer.Exit(3)
+
+
+@app.command()
+def score(
+    cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
+    results: Annotated[Path, typer.Option(help="The judging's journal.jsonl, or a foreign one.")],
+    out: Annotated[Path, typer.Option(help="Where scores.json is written.")],
+    as_json: Json = False,
+) -> None:
+    """Score a journal: Strict, Graded and Full with intervals, coverage and scope."""
+    from bench.atomic import write_json
+    from evaluator.cases import read_cases
+    from evaluator.score import score as score_journal
+    from evaluator.score import settings_beside
+
+    found = score_journal(read_cases(cases), results, settings=settings_beside(results))
+    write_json(out, found)
+    for warning in found["warnings"]:
+        _progress(f"warning: {warning}")
+    _answer(as_json, found, _score_lines(found))
+    if found["incomplete"]:
+        raise typer.Exit(3)
+
+
+@app.command()
+def replay(results: Path, case: str, criterion: int, as_json: Json = False) -> None:
+    """Run a judged criterion's witnesses again; exit 0 only if the recorded verdict holds."""
+    from evaluator.rerun import rerun
+
+    again = rerun(results, case, criterion)
+    lines = [*again.notes, *_replay_lines(again)]
+    found = {
+        "holds": again.holds,
+        "recorded": again.recorded.verdict,
+        "now": again.now.verdict,
+        "reason": again.now.reason,
+        "notes": list(again.notes),
+    }
+    _answer(as_json, found, lines)
+    if not again.holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def seal(
+    submission: Annotated[Path, typer.Argument(help="One submission's folder, named after its case.")],
+    again: Annotated[bool, typer.Option("--again", help="Replace a seal that is there already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Seal a folder that was made or changed by hand; it is then a submission of unknown origin."""
+    from bench.submission import manifest_path, seal_in_place, who_made
+
+    path = manifest_path(submission.parent, submission.name)
+    if path.exists() and not again:
+        raise CdbError(f"{submission} is sealed already; pass --again to seal what lies there now")
+    manifest = seal_in_place(submission, None, who=who_made(submission.parent))
+    _answer(as_json, {"manifest": str(path), "digest": manifest.digest}, [f"sealed {submission}: {manifest.digest}"])
+
+
+@app.command()
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Results folders, one for each entry.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report/index.html"),
+    title: Annotated[str | None, typer.Option()] = None,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page about one or more judged entries."""
+    from evaluator.report import write_report
+
+    page = write_report(results, out, title=title)
+    _answer(as_json, {"report": str(page.resolve())}, [f"report: {page.resolve()}"])
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """What this machine can do and enforce, each fault with its remedy."""
+    from sandboxes.doctor import checks
+
+    found = checks()
+    lines = [
+        f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
+        for c in found
+    ]
+    _answer(as_json, {"checks": [c.__dict__ for c in found]}, lines)
+    if not all(c.ok for c in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+def clean(
+    everything: Annotated[bool, typer.Option("--all", help="Also what belongs to runs that are alive.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove containers, volumes and networks of dead runs; nothing that is not labelled as ours."""
+    from sandboxes.reap import reap
+
+    removed = reap(all_mine=everything)
+    _answer(as_json, {"removed": removed}, [f"removed {name}" for name in removed] or ["nothing to remove"])
+
+
+@app.command()
+def agents(as_json: Json = False) -> None:
+    """The agents that come with the package."""
+    from harness.agents.catalogue import shipped_agents
+
+    names = shipped_agents()
+    _answer(as_json, {"agents": names}, names)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path | None, typer.Option(help="Where everything is written; default runs/demo-TIME.")] = None,
+    concurrency: Concurrency = 2,
+    as_json: Json = False,
+) -> None:
+    """The whole way on the sample release: three recorded agents solved, judged, scored, reported."""
+    from evaluator.demo import run_demo
+
+    found = run_demo(out, concurrency=concurrency, progress=_progress)
+    _answer(as_json, found.as_json(), found.lines())
+
+
+def main() -> None:
+    """Run the command line; our own errors become one message and their exit code."""
+    try:
+        app()
+    except CdbError as error:
+        _fail(error)
+
+
+def _fail(error: CdbError) -> NoReturn:
+    from bench.terminal import safe
+
+    print(f"cdb: {safe(str(error))}", file=sys.stderr)
+    raise SystemExit(error.exit_code)
+
+
+def _ids(only: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in only.split(",") if part.strip())
+
+
+def _progress(line: str) -> None:
+    from bench.terminal import safe
+
+    print(safe(line), file=sys.stderr, flush=True)
+
+
+def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
+    from bench.terminal import safe
+
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, sort_keys=True))
+    else:
+        for line in lines:
+            print(safe(line))
+
+
+def _score_lines(found: dict[str, Any]) -> list[str]:
+    coverage = found["coverage"]
+    lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    for column, metrics in found["columns"].items():
+        numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
+        lines.append(f"{column:<10} " + "   ".join(numbers))
+    if found["incomplete"]:
+        bounds = "  ".join(f"{m} {b['low']:.1f} to {b['high']:.1f}" for m, b in found["bounds"].items())
+        lines.append(f"INCOMPLETE: not a result of the whole scope. With the unscored as FAIL and as PASS: {bounds}")
+    return lines
+
+
+def _number(metric: dict[str, float | None]) -> str:
+    if metric["mean"] is None:
+        return "none"
+    return f"{metric['mean']:.1f} [{metric['low']:.1f}, {metric['high']:.1f}]"
+
+
+def _replay_lines(again: Any) -> list[str]:
+    lines = [again.recorded.criterion, f"recorded: {again.recorded.verdict}; now: {again.now.verdict or 'undecided'}"]
+    for sub in again.now.sub_requirements:
+        for run in sub.replays:
+            lines.append(
+                f"  {sub.id} {run.purpose} on {run.app}: {run.outcome}" + (f": {run.reason}" if run.reason else "")
+            )
+    lines.append("the verdict holds" if again.holds else f"the verdict does NOT hold {again.now.reason}".rstrip())
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The judge side: rubric, plan, build, serve, browser, witness, judge, refute, adjudicate, score, report."""

@@ -1,0 +1,116 @@
+"""`cases.json`: everything a judging needs to know of each case, made by `cdb prepare`. Paths are relative to it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from bench.atomic import write_json
+from bench.errors import DataError, UsageError
+from evaluator.records import CriterionPlan, Strict
+from evaluator.serve_plan import ServePlan
+from evaluator.strict_json import read_json
+
+
+class CriterionText(Strict):
+    """A criterion as the rubric has it."""
+
+    criterion_index: int
+    rubric_id: str
+    criterion: str
+
+
+class AttachmentFacts(Strict):
+    """One attachment: path below the application, kind, size and hash."""
+
+    path: str
+    kind: str
+    bytes: int
+    sha256: str
+
+
+class SubmissionFacts(Strict):
+    """A sealed submission. `outcome` is its trial's, or "made elsewhere"."""
+
+    folder: str
+    digest: str
+    changed_files: int
+    outcome: str
+    flags: list[str] = Field(default_factory=list)
+
+
+class TrialFacts(Strict):
+    """What the solve run's journal says of a case that left no submission."""
+
+    outcome: str
+    reason: str
+
+
+class Case(Strict):
+    """One case to judge. `submission` None: there is none, and `trial` says why when a run of ours made the entry."""
+
+    case: str
+    title: str | None = None
+    request: str
+    attachment: str
+    attachments: list[AttachmentFacts]
+    annotation: str | None
+    project: str
+    start_digest: str
+    serve_plan: ServePlan | None
+    serve_plan_error: str = ""
+    criteria: list[CriterionText]
+    plan: list[CriterionPlan]
+    planned: bool
+    submission: SubmissionFacts | None = None
+    trial: TrialFacts | None = None
+
+
+class Cases(Strict):
+    """The whole file."""
+
+    schema_: Literal["cdb.cases/1"] = Field("cdb.cases/1", alias="schema")
+    dataset: dict[str, Any]
+    scope: dict[str, Any]
+    entry: dict[str, Any]
+    plans_sha256: str
+    cases: list[Case]
+
+
+def read_cases(path: Path) -> Cases:
+    """Raises UsageError when there is no such file, DataError when it is not a cases.json."""
+    if not path.is_file():
+        raise UsageError(f"{path} does not exist; make it with `cdb prepare --dataset … --submissions … --out …`")
+    try:
+        return Cases.model_validate(read_json(path))
+    except ValidationError as error:
+        raise DataError(f"{path} is no cdb.cases/1 file: {error}; make it again with `cdb prepare`") from error
+
+
+def write_cases(cases: Cases, path: Path) -> None:
+    write_json(path, cases.model_dump(mode="json", by_alias=True))
+
+
+def moved(cases: Cases, source: Path, target: Path) -> Cases:
+    """The same cases with every path made relative to folder `target` instead of `source`."""
+
+    def move(path: str) -> str:
+        return relative(source / path, target)
+
+    changed = []
+    for case in cases.cases:
+        update: dict[str, Any] = {"project": move(case.project)}
+        if case.annotation:
+            update["annotation"] = move(case.annotation)
+        if case.submission:
+            update["submission"] = case.submission.model_copy(update={"folder": move(case.submission.folder)})
+        changed.append(case.model_copy(update=update))
+    return cases.model_copy(update={"cases": changed})
+
+
+def relative(path: Path, folder: Path) -> str:
+    """`path` as seen from `folder`, so that a run can be moved as a whole."""
+    return os.path.relpath(path.resolve(), folder.resolve())

@@ -1,0 +1,218 @@
+"""One criterion: the judge proposes, the refuter attacks, the harness replays, a pure function decides."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.atomic import write_json
+from bench.errors import InfraError
+from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub
+from evaluator.browser import AppBrowser
+from evaluator.cases import Case, CriterionText
+from evaluator.judges.judge import Claim, Judge, JudgeError
+from evaluator.records import (
+    CriterionOutcome,
+    CriterionPlan,
+    CriterionRecord,
+    Purpose,
+    Replay,
+    SubRequirement,
+    SubResult,
+)
+from evaluator.replay import run_witness
+from evaluator.witness import Witness
+
+
+@dataclass(frozen=True)
+class Applications:
+    """The two running applications of a case, each seen through its own browser."""
+
+    submission: AppBrowser
+    start: AppBrowser
+
+
+class ReplayError(InfraError):
+    """Browser or machine broke under a witness, twice in a row. `purpose` says in whose service it ran."""
+
+    def __init__(self, purpose: Purpose, reason: str) -> None:
+        super().__init__(f"the browser failed during the {purpose} run: {reason}")
+        self.purpose = purpose
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where one witness may run, and where its evidence goes. `folder` lies below `results`."""
+
+    applications: Applications
+    results: Path
+    folder: Path
+
+    def run(self, witness: Witness, label: str, purpose: Purpose, inputs: dict[str, str] | None = None) -> Replay:
+        """Run a witness on the application its purpose asks for. Raises ReplayError when the browser broke twice."""
+        on_start = purpose == "vacuity"
+        pictured = purpose in ("propose", "vacuity")
+        replay = None
+        for _ in range(2):
+            replay = run_witness(
+                self.applications.start if on_start else self.applications.submission,
+                witness,
+                app="start" if on_start else "submission",
+                purpose=purpose,
+                inputs=inputs,
+                frames_dir=self.folder / f"{label}-{purpose}" if pictured else None,
+                results_root=self.results,
+            )
+            if replay.outcome != "error":
+                return replay
+        assert replay is not None
+        raise ReplayError(purpose, replay.reason)
+
+
+@dataclass
+class _Sub:
+    """What is gathered for one sub-requirement while the criterion is worked on."""
+
+    plan: SubRequirement
+    claim: Claim
+    replays: list[Replay] = field(default_factory=list)
+
+    def outcomes(self, *purposes: Purpose) -> tuple[Replay, ...]:
+        return tuple(r for r in self.replays if r.purpose in purposes)
+
+
+def judge_criterion(
+    case: Case, criterion: CriterionText, plan: CriterionPlan, judge: Judge, stage: Stage
+) -> CriterionRecord:
+    """Judge one criterion to its record. What cannot be decided is an outcome other than `ok`, without a verdict."""
+    began = time.monotonic()
+    preservation = plan.kind == "preservation"
+    try:
+        subs = _proposals(case, criterion, plan, judge, stage)
+        for sub in subs:
+            if sub.claim.holds and sub.claim.witness:
+                _attack(sub, sub.claim.witness, stage, preservation)
+                _repeat(sub, sub.claim.witness, stage)
+    except JudgeError as error:
+        return _undecided(case, criterion, plan, "judge_error", str(error), began)
+    except ReplayError as error:
+        outcome: CriterionOutcome = "infra_error" if error.purpose == "propose" else "unverified"
+        return _undecided(case, criterion, plan, outcome, str(error), began)
+    return _decided(case, criterion, plan, subs, stage, began)
+
+
+def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge: Judge, stage: Stage) -> list[_Sub]:
+    def attempt(sub: str, witness: Witness) -> Replay:
+        return stage.run(witness, sub, "propose")
+
+    claims = judge.judge(case, criterion, plan, attempt)
+    subs = []
+    for part, claim in zip(plan.sub_requirements, claims, strict=True):
+        if claim.witness:
+            write_json(stage.folder / f"{part.id}.witness.json", claim.witness.model_dump(mode="json", by_alias=True))
+        subs.append(_Sub(part, claim, list(claim.attempts)))
+    return subs
+
+
+def _attack(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> None:
+    """The refuter's mechanical probes: the untouched start application, then other inputs."""
+    vacuity = stage.run(witness, sub.plan.id, "vacuity")
+    sub.replays.append(vacuity)
+    if (vacuity.outcome == "held") != preservation:
+        return
+    for inputs in witness.vary:
+        varied = stage.run(witness, sub.plan.id, "vary", dict(inputs))
+        sub.replays.append(varied)
+        if varied.outcome != "held":
+            return
+
+
+def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:
+    """Run the witness a second time, and a third when the two disagree."""
+    if len(sub.outcomes("propose")) < 2:
+        sub.replays.append(stage.run(witness, sub.plan.id, "repeat"))
+    attempts = sub.outcomes("propose", "repeat")
+    if len({r.outcome for r in attempts}) > 1:
+        sub.replays.append(stage.run(witness, sub.plan.id, "tiebreak"))
+
+
+def _decided(
+    case: Case, criterion: CriterionText, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float
+) -> CriterionRecord:
+    decisions = [decide_sub(_facts(sub, plan)) for sub in subs]
+    columns = decide(decisions)
+    flags = sorted({flag for decision in decisions for flag in decision.flags})
+    if columns["witnessed"].verdict != columns["judge"].verdict:
+        flags.append("lowered")
+    if not case.planned:
+        flags.append("unplanned")
+    return CriterionRecord(
+        case=case.case,
+        criterion_index=criterion.criterion_index,
+        rubric_id=criterion.rubric_id,
+        criterion=criterion.criterion,
+        kind=plan.kind,
+        outcome="ok",
+        verdict=columns["witnessed"].verdict,
+        columns=columns,
+        sub_requirements=[_result(s, d, stage) for s, d in zip(subs, decisions, strict=True)],
+        start_frame=_frame(subs, "start"),
+        submission_frame=_frame(subs, "submission"),
+        flags=flags,
+        duration_s=round(time.monotonic() - began, 3),
+    )
+
+
+def _facts(sub: _Sub, plan: CriterionPlan) -> SubFacts:
+    start = sub.outcomes("vacuity")
+    return SubFacts(
+        core=sub.plan.core,
+        preservation=plan.kind == "preservation",
+        has_witness=sub.claim.witness is not None,
+        claimed=sub.claim.holds,
+        attempts=tuple(r.outcome for r in sub.outcomes("propose", "repeat", "tiebreak")),
+        start=start[0].outcome if start else None,
+        varied=tuple(r.outcome for r in sub.outcomes("vary")),
+    )
+
+
+def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
+    witness = stage.folder / f"{sub.plan.id}.witness.json"
+    return SubResult(
+        id=sub.plan.id,
+        text=sub.plan.text,
+        core=sub.plan.core,
+        witness=str(witness.relative_to(stage.results)) if sub.claim.witness else None,
+        replays=sub.replays,
+        proposed=decision.judge,
+        card=decision.card,
+        witnessed=decision.witnessed,
+        lowered_by=decision.rule if decision.judge and not decision.witnessed else "",
+    )
+
+
+def _frame(subs: list[_Sub], app: str) -> str | None:
+    """The last picture taken on one application, preferring the core requirements' own runs."""
+    ordered = sorted(subs, key=lambda sub: not sub.plan.core)
+    for sub in ordered:
+        frames = [step.frame for r in sub.replays if r.app == app for step in r.steps if step.frame]
+        if frames:
+            return frames[-1]
+    return None
+
+
+def _undecided(
+    case: Case, criterion: CriterionText, plan: CriterionPlan, outcome: CriterionOutcome, reason: str, began: float
+) -> CriterionRecord:
+    return CriterionRecord(
+        case=case.case,
+        criterion_index=criterion.criterion_index,
+        rubric_id=criterion.rubric_id,
+        criterion=criterion.criterion,
+        kind=plan.kind,
+        outcome=outcome,
+        reason=reason,
+        verdict=None,
+        duration_s=round(time.monotonic() - began, 3),
+    )

@@ -1,0 +1,85 @@
+"""The judge without a model: recorded witnesses, really run. What holds is claimed, nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.errors import DataError
+from evaluator.cases import Case, CriterionText
+from evaluator.judges.judge import Attempt, Claim, JudgeError
+from evaluator.records import CriterionPlan, Strict
+from evaluator.strict_json import read_json
+from evaluator.witness import Witness
+
+SAMPLE = Path(__file__).parent.parent / "sample" / "cases"
+
+
+class RecordedWitness(Strict):
+    """One line of `witnesses.json`."""
+
+    criterion_index: int
+    sub: str
+    witness: Witness
+
+
+class RecordedWitnesses(Strict):
+    """`CASE/witnesses.json`: the recorded witnesses of one case."""
+
+    case: str
+    witnesses: list[RecordedWitness]
+
+
+@dataclass(frozen=True)
+class RecordedJudge:
+    """Reads `folder/CASE/witnesses.json`; by default those of the sample release."""
+
+    folder: Path = SAMPLE
+    name: str = "recorded"
+    model: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.glob("*/witnesses.json")):
+            digest.update(path.parent.name.encode() + b"\0" + path.read_bytes())
+        return {"kind": "recorded", "witnesses_sha256": digest.hexdigest()}
+
+    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> list[Claim]:
+        recorded = _witnesses(self.folder / case.case / "witnesses.json")
+        if not any(key[0] == criterion.criterion_index for key in recorded):
+            raise JudgeError(f"no recorded witness for criterion {criterion.criterion_index} of {case.case}")
+        claims = []
+        for sub in plan.sub_requirements:
+            witness = recorded.get((criterion.criterion_index, sub.id))
+            if witness is None:
+                claims.append(Claim(sub.id, holds=False, witness=None))
+                continue
+            claims.append(tried(sub.id, witness, attempt))
+        return claims
+
+
+def tried(sub: str, witness: Witness, attempt: Attempt) -> Claim:
+    """Held at once is a claim; a failure is tried again, and a third time when the two disagree."""
+    attempts = [attempt(sub, witness)]
+    if attempts[0].outcome != "held":
+        attempts.append(attempt(sub, witness))
+        if attempts[1].outcome == "held":
+            attempts.append(attempt(sub, witness))
+    held = sum(replay.outcome == "held" for replay in attempts)
+    return Claim(sub, holds=2 * held > len(attempts), witness=witness, attempts=tuple(attempts))
+
+
+@cache
+def _witnesses(path: Path) -> dict[tuple[int, str], Witness]:
+    if not path.is_file():
+        raise JudgeError(f"the recorded judge has no witnesses for this case ({path}); use a judge with a model")
+    try:
+        found = RecordedWitnesses.model_validate(read_json(path))
+    except ValidationError as error:
+        raise DataError(f"{path}: {error}") from error
+    return {(line.criterion_index, line.sub): line.witness for line in found.witnesses}

@@ -1,0 +1,142 @@
+"""`cdb judge`: every case of a cases.json, judged and journalled; resumable."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.cache import cache_folder
+from bench.journal import Journal, of_type, read_journal
+from bench.lockfile import hold_identity, versions
+from bench.pool import run_all, stopping_on_signals
+from evaluator.case import Bench, CaseResult, judge_case
+from evaluator.cases import Case, Cases, moved, read_cases, write_cases
+from evaluator.judges.judge import Judge
+from evaluator.sidecar import playwright_driver
+from sandboxes.images import image_tag
+from sandboxes.mirror import Mirror
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """How a judging stands after a call."""
+
+    results: Path
+    cases: int
+    criteria: int
+    unscored: int
+
+
+def judge_all(
+    cases_file: Path, results: Path, judge: Judge, *, concurrency: int = 2, progress: Progress = lambda _line: None
+) -> JudgeSummary:
+    """Judge every case that has no final record yet.
+
+    Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
+    """
+    cases = read_cases(cases_file)
+    hold_identity(results, _identity(cases, judge))
+    write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
+    cases = read_cases(results / "cases.json")
+    with (
+        Journal(results / "journal.jsonl") as journal,
+        _mirror(cases) as mirror,
+        stopping_on_signals(lambda: None) as stop,
+    ):
+        bench = Bench(
+            run=results.name,
+            cases_folder=results,
+            results=results,
+            start_builds=cache_folder("builds"),
+            judge=judge,
+            mirror=mirror,
+        )
+        written = _written(results)
+        waiting = [case for case in cases.cases if case.case not in _finished(results)]
+        journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
+        for result in run_all(_case_job(bench, progress), waiting, concurrency=concurrency, stop=stop):
+            _append(journal, result, written)
+        journal.append({"type": "end", "step": "judge"})
+    return _summary(results, cases)
+
+
+def _case_job(bench: Bench, progress: Progress) -> Callable[[Case], CaseResult]:
+    def job(case: Case) -> CaseResult:
+        _clear_evidence(bench.results, case)
+        with playwright_driver() as driver:
+            result = judge_case(case, bench, driver)
+        verdicts = [record.verdict or record.outcome for record in result.criteria]
+        progress(f"{case.case}: {result.case.outcome} [{' '.join(verdicts)}] in {result.case.duration_s:.1f} s")
+        return result
+
+    return job
+
+
+def _clear_evidence(results: Path, case: Case) -> None:
+    """Evidence of an attempt that was never journalled is done again, not mixed."""
+    shutil.rmtree(results / "evidence" / case.case, ignore_errors=True)
+
+
+def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int], int]) -> None:
+    for record in result.criteria:
+        payload = record.model_dump(mode="json")
+        key = (record.case, record.criterion_index)
+        if key in written:
+            payload["supersedes"] = written[key]
+        written[key] = journal.append(payload)["seq"]
+    journal.append(result.case.model_dump(mode="json"))
+
+
+def _finished(results: Path) -> set[str]:
+    """Cases whose last records are all verdicts: criteria are written before their case's own record."""
+    records = read_journal(results / "journal.jsonl").records
+    open_cases = {r["case"] for r in _last_criteria(records).values() if r["verdict"] is None}
+    return {str(r["case"]) for r in of_type(records, "case")} - open_cases
+
+
+def _written(results: Path) -> dict[tuple[str, int], int]:
+    records = read_journal(results / "journal.jsonl").records
+    return {key: int(record["seq"]) for key, record in _last_criteria(records).items()}
+
+
+def _last_criteria(records: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
+    return {(r["case"], r["criterion_index"]): r for r in of_type(records, "criterion")}
+
+
+def _summary(results: Path, cases: Cases) -> JudgeSummary:
+    last = _last_criteria(read_journal(results / "journal.jsonl").records)
+    criteria = sum(len(case.criteria) for case in cases.cases)
+    scored = sum(record["verdict"] is not None for record in last.values())
+    return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
+
+
+def _identity(cases: Cases, judge: Judge) -> dict[str, Any]:
+    submissions = {c.case: c.submission.digest if c.submission else None for c in cases.cases}
+    return {
+        "step": "judge",
+        "entry": cases.entry,
+        "dataset": cases.dataset,
+        "scope": cases.scope,
+        "plans_sha256": cases.plans_sha256,
+        "submissions": submissions,
+        "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
+        "images": {name: image_tag(name) for name in ("base", "browser")},
+        "conditions": {"egress": "none"},
+        "versions": versions(),
+    }
+
+
+@contextmanager
+def _mirror(cases: Cases) -> Iterator[Mirror | None]:
+    """A registry mirror, only where some case has something to install."""
+    if not any(case.serve_plan and case.serve_plan.kind == "npm" for case in cases.cases):
+        yield None
+        return
+    with Mirror() as mirror:
+        yield mirror

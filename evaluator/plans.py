@@ -1,0 +1,73 @@
+"""Criterion plans: found, checked against the rubric, hashed. The same plans serve every entry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bench.errors import DataError
+from evaluator.records import CasePlan, CriterionPlan, SubRequirement
+from evaluator.rubric import Criterion, read_rubric
+from evaluator.strict_json import read_json
+
+SHIPPED = Path(__file__).parent / "sample" / "cases"
+UNPLANNED = "unplanned"
+"""Flag of a criterion without a plan of its own: it is taken as one whole and must differ from the start."""
+
+
+def plan_case(case: str, criteria: tuple[Criterion, ...], plans: Path | None) -> tuple[CasePlan, bool]:
+    """The plan of one case and whether one was found.
+
+    Looked for in `plans/CASE/plan.json`, then among the plans shipped with the sample release, which count only
+    where the criteria are word for word the sample's. Without one each criterion is one core requirement of kind
+    `mixed`. Raises DataError when a plan does not fit the rubric.
+    """
+    path = _plan_path(case, criteria, plans)
+    if path is None:
+        parts = [
+            CriterionPlan(
+                criterion_index=c.criterion_index,
+                kind="mixed",
+                sub_requirements=[SubRequirement(id="a", text=c.text)],
+            )
+            for c in criteria
+        ]
+        return CasePlan(case=case, criteria=parts), False
+    try:
+        plan = CasePlan.model_validate(read_json(path))
+    except ValidationError as error:
+        raise DataError(f"{path} is no criterion plan: {error}") from error
+    _check(plan, criteria, path)
+    return plan, True
+
+
+def plans_digest(plans: list[CasePlan]) -> str:
+    """sha256 of all plans together; part of a judging's identity."""
+    text = json.dumps([p.model_dump(mode="json") for p in plans], sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _plan_path(case: str, criteria: tuple[Criterion, ...], plans: Path | None) -> Path | None:
+    if plans is not None:
+        path = plans / case / "plan.json"
+        return path if path.is_file() else None
+    shipped = SHIPPED / case
+    if (shipped / "plan.json").is_file() and read_rubric(shipped) == criteria:
+        return shipped / "plan.json"
+    return None
+
+
+def _check(plan: CasePlan, criteria: tuple[Criterion, ...], path: Path) -> None:
+    planned = [part.criterion_index for part in plan.criteria]
+    expected = [criterion.criterion_index for criterion in criteria]
+    if plan.case and planned != expected:
+        raise DataError(f"{path}: plans criteria {planned}, the rubric has {expected}")
+    for part in plan.criteria:
+        ids = [sub.id for sub in part.sub_requirements]
+        if len(set(ids)) != len(ids):
+            raise DataError(f"{path}, criterion {part.criterion_index}: a sub-requirement's id is given twice")
+        if not any(sub.core for sub in part.sub_requirements):
+            raise DataError(f"{path}, criterion {part.criterion_index}: no sub-requirement is core")

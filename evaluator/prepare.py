@@ -1,0 +1,181 @@
+"""`cdb prepare`: read the rubrics, check every seal, find plans, learn how each start application is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.errors import CdbError, UsageError
+from bench.journal import of_type, read_journal
+from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, seal_in_place, who_made
+from bench.task import Dataset, Task, open_dataset
+from bench.tree import file_sha256
+from evaluator.attachments import kind_of, primary_kind
+from evaluator.cases import (
+    AttachmentFacts,
+    Case,
+    Cases,
+    CriterionText,
+    SubmissionFacts,
+    TrialFacts,
+    relative,
+    write_cases,
+)
+from evaluator.plans import plan_case, plans_digest
+from evaluator.records import CasePlan
+from evaluator.rubric import Criterion, read_rubric, require_rubrics
+from evaluator.serve_plan import ServePlan, learn_plan
+from evaluator.strict_json import read_json
+
+Progress = Callable[[str], None]
+
+
+def prepare(
+    dataset_root: Path,
+    submissions: Path,
+    out: Path,
+    *,
+    plans: Path | None = None,
+    only: tuple[str, ...] = (),
+    progress: Progress = lambda _line: None,
+) -> Cases:
+    """Write `out/cases.json` for every case in scope, submitted or not.
+
+    Raises UsageError for a wrong folder, DataError for a broken seal or rubric (naming the file).
+    """
+    dataset = open_dataset(dataset_root, only)
+    require_rubrics(dataset_root, [task.case_id for task in dataset.tasks])
+    _require_submissions(submissions, dataset)
+    entry = _entry(submissions)
+    trials = _trials(submissions)
+    out.mkdir(parents=True, exist_ok=True)
+    cases, case_plans = [], []
+    for task in dataset.tasks:
+        criteria = read_rubric(task.folder)
+        plan, planned = plan_case(task.case_id, criteria, plans)
+        case_plans.append(plan)
+        cases.append(
+            _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
+        )
+    found = Cases(
+        dataset={
+            "name": dataset.name,
+            "digest": dataset.digest,
+            "tasks": len(cases),
+            "criteria": sum(len(case.criteria) for case in cases),
+        },
+        scope=dataset.scope,
+        entry=entry,
+        plans_sha256=plans_digest(case_plans),
+        cases=cases,
+    )
+    write_cases(found, out / "cases.json")
+    return found
+
+
+def _case(
+    task: Task,
+    criteria: tuple[Criterion, ...],
+    plan: CasePlan,
+    planned: bool,
+    submissions: Path,
+    trial: TrialFacts | None,
+    entry: dict[str, Any],
+    out: Path,
+    progress: Progress,
+) -> Case:
+    serve_plan, plan_error = _serve_plan(task)
+    submission = _submission(task, submissions, entry, out, progress)
+    return Case(
+        case=task.case_id,
+        request="\n\n".join(task.queries),
+        attachment=primary_kind(task.attachments),
+        attachments=[_attachment(task, name) for name in task.attachments],
+        annotation=relative(task.project / task.annotations[0], out) if task.annotations else None,
+        project=relative(task.project, out),
+        start_digest=task.start_digest,
+        serve_plan=serve_plan,
+        serve_plan_error=plan_error,
+        criteria=[
+            CriterionText(criterion_index=c.criterion_index, rubric_id=c.rubric_id, criterion=c.text)
+            for c in criteria
+        ],
+        plan=plan.criteria,
+        planned=planned,
+        submission=submission,
+        trial=None if submission else trial,
+    )
+
+
+def _serve_plan(task: Task) -> tuple[ServePlan | None, str]:
+    try:
+        return learn_plan(task.project), ""
+    except CdbError as error:
+        return None, str(error)
+
+
+def _attachment(task: Task, name: str) -> AttachmentFacts:
+    path = task.project / name
+    return AttachmentFacts(path=name, kind=kind_of(name), bytes=path.stat().st_size, sha256=file_sha256(path))
+
+
+def _submission(
+    task: Task, submissions: Path, entry: dict[str, Any], out: Path, progress: Progress
+) -> SubmissionFacts | None:
+    folder = submissions / task.case_id
+    manifest = read_manifest(submissions, task.case_id)
+    if manifest is None:
+        if not folder.is_dir():
+            return None
+        progress(f"{task.case_id}: no seal beside it, so it is sealed now as made elsewhere")
+        manifest = seal_in_place(folder, task.start_entries, who=entry)
+    check_seal(submissions, manifest)
+    changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
+    flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
+    return SubmissionFacts(
+        folder=relative(folder, out),
+        digest=manifest.digest,
+        changed_files=changed,
+        outcome=manifest.outcome,
+        flags=flags,
+    )
+
+
+def _entry(submissions: Path) -> dict[str, Any]:
+    """Who made the submissions: our own run's lock, `entry.json`, or nobody we know."""
+    lock = submissions.parent / "lock.json"
+    if lock.is_file() and not (submissions / "entry.json").is_file():
+        return {**read_json(lock)["entry"], "reportable": True}
+    who = who_made(submissions)
+    if not who.get("agent"):
+        return {"agent": "unknown", "model": None, "harness": None, "attempt": 1, "reportable": False}
+    return {"model": None, "harness": None, "attempt": 1, **who, "reportable": True}
+
+
+def _trials(submissions: Path) -> dict[str, TrialFacts]:
+    """The last trial record of each case, when the submissions lie in an entry of ours."""
+    journal = submissions.parent / "journal.jsonl"
+    if not journal.is_file():
+        return {}
+    return {
+        str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")))
+        for r in of_type(read_journal(journal).records, "trial")
+    }
+
+
+def _require_submissions(submissions: Path, dataset: Dataset) -> None:
+    if not submissions.is_dir():
+        raise UsageError(f"{submissions} does not exist; pass the folder that holds one folder for each case")
+    ids = {task.case_id for task in dataset.tasks}
+    here = {entry.name for entry in submissions.iterdir() if entry.is_dir()}
+    journal = (submissions.parent / "journal.jsonl").is_file()
+    if ids & here or journal:
+        return
+    nested = submissions / "submissions"
+    hint = (
+        f"Did you mean {nested}?"
+        if nested.is_dir()
+        else f"It holds {sorted(here)[:4]}, the dataset {sorted(ids)[:4]}"
+    )
+    raise UsageError(f"{submissions} holds no folder named after a case. {hint}")

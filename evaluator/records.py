@@ -1,0 +1,147 @@
+"""What a judging writes: the criterion plan it works from and the records of its journal.
+
+Every model here is explained, field by field, in docs/records.md. Verdicts are decided in
+`evaluator.adjudicate` from the facts held here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Verdict = Literal["PASS", "PARTIAL", "FAIL"]
+Column = Literal["judge", "card", "witnessed"]
+COLUMNS: tuple[Column, ...] = ("judge", "card", "witnessed")
+
+CriterionKind = Literal["behaviour", "visual", "content", "structure", "media", "preservation", "mixed"]
+CriterionOutcome = Literal["ok", "judge_error", "unverified", "budget", "infra_error"]
+CaseOutcome = Literal[
+    "ok", "missing", "unchanged", "build_failed", "serve_failed", "app_hang", "infra_error"
+]
+
+Purpose = Literal["propose", "repeat", "tiebreak", "vacuity", "vary", "reload"]
+"""Why a witness was run: first on the submission as the judge's attempt, again for stability, on the start
+application (must fail there for a change, hold there for preservation), with other inputs, after reload."""
+
+
+class Strict(BaseModel):
+    """Base of every record we write and people edit: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SubRequirement(Strict):
+    """One part of a criterion that can hold or not by itself."""
+
+    id: str
+    text: str
+    core: bool = True
+
+
+class CriterionPlan(Strict):
+    """How one criterion is taken apart: made once per dataset, blind to every submission, frozen by hash."""
+
+    criterion_index: int = Field(ge=1)
+    kind: CriterionKind
+    sub_requirements: list[SubRequirement] = Field(min_length=1, max_length=4)
+
+
+class CasePlan(Strict):
+    """The plans of one case, in the rubric's order."""
+
+    case: str
+    criteria: list[CriterionPlan]
+
+
+class StepResult(Strict):
+    """One step of one replay. `frame` is a picture's path relative to the results folder."""
+
+    index: int
+    text: str
+    ok: bool
+    note: str = ""
+    frame: str | None = None
+    ms: int = 0
+
+
+class Replay(Strict):
+    """One run of one witness on one application.
+
+    `outcome`: held (every check true), failed (a step or check did not), error (the browser or the
+    machine broke; says nothing about the application).
+    """
+
+    app: Literal["submission", "start"]
+    purpose: Purpose
+    inputs: dict[str, str] = Field(default_factory=dict)
+    outcome: Literal["held", "failed", "error"]
+    failed_step: int | None = None
+    reason: str = ""
+    steps: list[StepResult] = Field(default_factory=list)
+    console: list[str] = Field(default_factory=list)
+    refused_requests: list[str] = Field(default_factory=list)
+    duration_s: float = 0.0
+
+
+class SubResult(Strict):
+    """What is known of one sub-requirement: the witness file (relative to the results folder) and its replays."""
+
+    id: str
+    text: str
+    core: bool
+    witness: str | None
+    replays: list[Replay]
+    proposed: bool
+    """The judge's own claim, before anyone attacked it."""
+    card: bool
+    """Still credited after the refuter, as the card's protocol takes it."""
+    witnessed: bool
+    """Credited by replayed evidence alone."""
+    lowered_by: str = ""
+    """Rule that took the credit away, in the table of `evaluator.adjudicate`; empty when none did."""
+
+
+class ColumnVerdict(Strict):
+    """One column's final verdict and the name of the rule that gave it."""
+
+    verdict: Verdict
+    rule: str
+
+
+class CriterionRecord(Strict):
+    """The journal's record of one criterion of one case, complete enough to score and to show."""
+
+    type: Literal["criterion"] = "criterion"
+    case: str
+    criterion_index: int
+    rubric_id: str
+    criterion: str
+    """The rubric's text, verbatim."""
+    kind: CriterionKind
+    outcome: CriterionOutcome
+    reason: str = ""
+    verdict: Verdict | None
+    """The `witnessed` column's verdict: what a reader of only case, criterion and verdict should score."""
+    columns: dict[Column, ColumnVerdict] = Field(default_factory=dict)
+    sub_requirements: list[SubResult] = Field(default_factory=list)
+    start_frame: str | None = None
+    submission_frame: str | None = None
+    """Pictures that show the criterion best: last frame of its first witness on either application."""
+    flags: list[str] = Field(default_factory=list)
+    duration_s: float = 0.0
+
+
+class CaseRecord(Strict):
+    """The journal's record of one judged case, written after its criteria."""
+
+    type: Literal["case"] = "case"
+    case: str
+    outcome: CaseOutcome
+    reason: str = ""
+    submission_digest: str | None = None
+    changed_files: int | None = None
+    shots: dict[str, str] = Field(default_factory=dict)
+    """`start_desktop`, `start_phone`, `submission_desktop`, `submission_phone` → path in the results folder."""
+    flags: list[str] = Field(default_factory=list)
+    duration_s: float = 0.0

@@ -1,0 +1,135 @@
+"""`cdb replay`: run a judged criterion's witnesses again from the results folder. No judge, no key."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.cache import cache_folder
+from bench.errors import UsageError
+from bench.journal import of_type, read_journal
+from bench.submission import check_seal, read_manifest
+from bench.tree import digest, list_tree
+from evaluator.adjudicate import decide_whole
+from evaluator.case import Bench, NotServed, running_applications
+from evaluator.cases import Case, CriterionText, read_cases
+from evaluator.criterion import Stage, judge_criterion
+from evaluator.judges.judge import Attempt, Claim
+from evaluator.judges.recorded import tried
+from evaluator.records import CriterionPlan, CriterionRecord
+from evaluator.sidecar import playwright_driver
+from evaluator.witness import load_witness
+from sandboxes.mirror import Mirror
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What was recorded, what came out now, and what else is worth saying."""
+
+    recorded: CriterionRecord
+    now: CriterionRecord
+    notes: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return self.now.verdict == self.recorded.verdict
+
+
+def rerun(results: Path, case_id: str, criterion_index: int) -> Rerun:
+    """Replay every witness of one criterion on the submission as it lies there now, and on the start application.
+
+    Evidence goes to a temporary folder; `results` is not written to. Raises UsageError for an unknown criterion or
+    one without a verdict, DataError when the submission's seal is broken, InfraError.
+    """
+    cases = read_cases(results / "cases.json")
+    case = next((c for c in cases.cases if c.case == case_id), None)
+    if case is None:
+        raise UsageError(f"no case {case_id!r} in {results}; known: {', '.join(c.case for c in cases.cases[:8])} …")
+    recorded = _recorded(results, case, criterion_index)
+    notes = _seal_notes(results, case)
+    judge = _Recorded(results, recorded)
+    with tempfile.TemporaryDirectory(prefix="cdb-replay-") as scratch:
+        now = _judged_again(case, recorded, judge, results, Path(scratch))
+    return Rerun(recorded, now, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A judge that proposes again what the journal's record holds."""
+
+    results: Path
+    record: CriterionRecord
+    name: str = "replay"
+    model: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "replay"}
+
+    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> list[Claim]:
+        claims = []
+        for sub in self.record.sub_requirements:
+            if sub.witness is None:
+                claims.append(Claim(sub.id, holds=False, witness=None))
+            else:
+                claims.append(tried(sub.id, load_witness(self.results / sub.witness), attempt))
+        return claims
+
+
+def _judged_again(
+    case: Case, recorded: CriterionRecord, judge: _Recorded, results: Path, scratch: Path
+) -> CriterionRecord:
+    position = next(i for i, c in enumerate(case.criteria) if c.criterion_index == recorded.criterion_index)
+    criterion, plan = case.criteria[position], case.plan[position]
+    if not recorded.sub_requirements and _unchanged(results, case):
+        return recorded.model_copy(update={"columns": decide_whole("FAIL", "unchanged"), "verdict": "FAIL"})
+    npm = case.serve_plan is not None and case.serve_plan.kind == "npm"
+    with Mirror() if npm else nullcontext() as mirror, playwright_driver() as driver:
+        bench = Bench(f"replay-{results.name}", results, results, cache_folder("builds"), judge, mirror)
+        try:
+            with running_applications(case, bench, driver) as applications:
+                stage = Stage(applications, scratch, scratch / f"{recorded.criterion_index:02d}")
+                if not recorded.sub_requirements:
+                    return recorded.model_copy(update={"verdict": None, "reason": "the application runs now"})
+                return judge_criterion(case, criterion, plan, judge, stage)
+        except NotServed as error:
+            update = {"columns": decide_whole("FAIL", error.outcome), "verdict": "FAIL", "reason": str(error)}
+            return recorded.model_copy(update=update)
+
+
+def _recorded(results: Path, case: Case, criterion_index: int) -> CriterionRecord:
+    found = None
+    for record in of_type(read_journal(results / "journal.jsonl").records, "criterion"):
+        if record["case"] == case.case and record["criterion_index"] == criterion_index:
+            found = {k: v for k, v in record.items() if k in CriterionRecord.model_fields}
+    if found is None:
+        known = ", ".join(str(c.criterion_index) for c in case.criteria)
+        raise UsageError(f"no verdict on {case.case} criterion {criterion_index} in {results}; criteria: {known}")
+    record = CriterionRecord.model_validate(found)
+    if record.verdict is None:
+        raise UsageError(
+            f"{case.case} criterion {criterion_index} was not decided ({record.outcome}): {record.reason}"
+        )
+    return record
+
+
+def _seal_notes(results: Path, case: Case) -> list[str]:
+    """Check the seal; say so when the tree is another one than was judged."""
+    if case.submission is None:
+        return []
+    folder = results / case.submission.folder
+    manifest = read_manifest(folder.parent, case.case)
+    if manifest is None:
+        return [f"{folder} has no seal beside it; what lies there now is replayed"]
+    check_seal(folder.parent, manifest)
+    if manifest.digest != case.submission.digest:
+        return [f"{folder} was sealed anew: it is not the tree that was judged; what lies there now is replayed"]
+    return []
+
+
+def _unchanged(results: Path, case: Case) -> bool:
+    if case.submission is None:
+        return False
+    return digest(list_tree(results / case.submission.folder)) == case.start_digest

@@ -1,0 +1,1 @@
+"""What `scripts/measure` measures, one module a name."""

@@ -1,0 +1,104 @@
+"""Preparing looks at every case in scope, submitted or not, and refuses what was changed after sealing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.errors import DataError, UsageError
+from bench.submission import seal_in_place
+from evaluator.cases import moved, read_cases
+from evaluator.prepare import prepare
+
+APP = {"index.html": "<h1>Hi</h1>", "app.js": "let a = 1;"}
+
+
+@pytest.fixture
+def roots(make_dataset: Callable[..., Path], tmp_path: Path) -> tuple[Path, Path]:
+    """An evaluation root of three cases and submissions for the first two."""
+    root = make_dataset({"one": APP, "two": APP, "three": APP})
+    for case in ("one", "two", "three"):
+        (root / "cases" / case / "rubric.json").write_text(json.dumps(["First.", "Second."]))
+    submissions = tmp_path / "submissions"
+    for case in ("one", "two"):
+        shutil.copytree(root / "cases" / case / "project", submissions / case)
+    (submissions / "two" / "app.js").write_text("let a = 2;")
+    return root, submissions
+
+
+def test_c61_every_case_is_listed_with_what_is_missing(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    found = prepare(*roots, tmp_path / "out")
+    assert [(c.case, c.submission is not None) for c in found.cases] == [("one", True), ("three", False), ("two", True)]
+    assert found.dataset["criteria"] == 6
+
+
+def test_a_submission_made_elsewhere_is_sealed_and_said_so(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    said: list[str] = []
+    found = prepare(*roots, tmp_path / "out", progress=said.append)
+    assert len(said) == 2
+    assert (roots[1] / "one.manifest.json").is_file()
+    assert found.entry == {"agent": "unknown", "model": None, "harness": None, "attempt": 1, "reportable": False}
+
+
+def test_an_unchanged_submission_is_recognised_by_its_digest(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    found = {c.case: c.submission for c in prepare(*roots, tmp_path / "out").cases}
+    assert found["one"] and found["one"].changed_files == 0
+    assert found["two"] and found["two"].changed_files == 1
+
+
+@pytest.mark.parametrize("name", ["app.js", "index.html"])
+def test_one_byte_changed_in_a_sealed_submission_is_refused_naming_the_file(
+    roots: tuple[Path, Path], tmp_path: Path, run_cdb: Callable[..., subprocess.CompletedProcess[str]], name: str
+) -> None:
+    seal_in_place(roots[1] / "two", None, who={})
+    path = roots[1] / "two" / name
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(DataError, match=f"changed: {name}"):
+        prepare(*roots, tmp_path / "out")
+    ended = run_cdb(["prepare", "--dataset", roots[0], "--submissions", roots[1], "--out", tmp_path / "again"])
+    assert ended.returncode == 1
+    assert name in ended.stderr
+    assert not (tmp_path / "again" / "cases.json").exists()
+
+
+def test_c8_wrong_folders_are_refused_with_a_hint(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no folder named after a case"):
+        prepare(roots[0], tmp_path / "empty", tmp_path / "out")
+    with pytest.raises(UsageError, match=f"Did you mean {roots[1]}"):
+        prepare(roots[0], roots[1].parent, tmp_path / "out")
+    with pytest.raises(UsageError, match="does not exist"):
+        prepare(roots[0], tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_without_a_plan_a_criterion_is_taken_as_one_whole(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    case = prepare(*roots, tmp_path / "out").cases[0]
+    assert not case.planned
+    assert [(p.kind, p.sub_requirements[0].text) for p in case.plan] == [("mixed", "First."), ("mixed", "Second.")]
+
+
+def test_a_plan_that_does_not_fit_the_rubric_is_refused(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    sub = {"id": "a", "text": "x", "core": True}
+    plan = {"case": "one", "criteria": [{"criterion_index": 1, "kind": "visual", "sub_requirements": [sub]}]}
+    (tmp_path / "plans/one").mkdir(parents=True)
+    (tmp_path / "plans/one/plan.json").write_text(json.dumps(plan))
+    with pytest.raises(DataError, match=r"plans criteria \[1\], the rubric has \[1, 2\]"):
+        prepare(*roots, tmp_path / "out", plans=tmp_path / "plans")
+
+
+def test_paths_follow_when_the_file_moves(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    prepare(*roots, tmp_path / "out")
+    cases = read_cases(tmp_path / "out" / "cases.json")
+    there = moved(cases, tmp_path / "out", tmp_path / "deep" / "er")
+    assert (tmp_path / "deep" / "er" / there.cases[0].project).resolve() == roots[0] / "cases/one/project"
+
+
+def test_a_subset_says_so(roots: tuple[Path, Path], tmp_path: Path) -> None:
+    found = prepare(*roots, tmp_path / "out", only=("two",))
+    assert [c.case for c in found.cases] == ["two"]
+    assert "subset 1/3" in found.scope["label"]

@@ -1,0 +1,168 @@
+"""Numbers: the card's formulas, equal weight per task, and honesty about what was not scored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.errors import DataError
+from evaluator.cases import Case, Cases, CriterionText, SubmissionFacts
+from evaluator.intervals import bootstrap_mean, wilson
+from evaluator.score import score
+
+
+def cases_of(counts: dict[str, int], kinds: dict[str, str] | None = None) -> Cases:
+    made = [
+        Case(
+            case=name, request="r", attachment=(kinds or {}).get(name, "none"), attachments=[], annotation=None,
+            project="p", start_digest="sha256:0", serve_plan=None, plan=[], planned=True,
+            criteria=[CriterionText(criterion_index=i, rubric_id=f"{name}-{i}", criterion=f"{name} {i}") for i in range(1, n + 1)],
+            submission=SubmissionFacts(folder="s", digest="sha256:1", changed_files=1, outcome="ok"),
+        )
+        for name, n in counts.items()
+    ]  # fmt: skip
+    return Cases(
+        dataset={"name": "D"}, scope={"label": "D, all", "whole": True}, entry={"agent": "a"},
+        plans_sha256="sha256:0", cases=made,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    def run(cases: Cases, lines: list[dict[str, Any]], tail: str = "") -> dict[str, Any]:
+        journal = tmp_path / "journal.jsonl"
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines) + tail, encoding="utf-8")
+        return score(cases, journal, settings={})
+
+    return run
+
+
+def verdicts(case: str, *given: str | None) -> list[dict[str, Any]]:
+    return [{"case": case, "criterion_index": i, "verdict": v} for i, v in enumerate(given, start=1)]
+
+
+def means(found: dict[str, Any]) -> tuple[float, float, float]:
+    columns = found["columns"]["witnessed"]
+    return columns["strict"]["mean"], columns["graded"]["mean"], columns["full"]["mean"]
+
+
+def test_c109_every_task_weighs_the_same(scored: Callable[..., dict[str, Any]]) -> None:
+    lines = verdicts("A", "PASS") + verdicts("B", *["FAIL"] * 9)
+    assert means(scored(cases_of({"A": 1, "B": 9}), lines))[0] == 50.0
+
+
+def test_c109_partial_counts_half_in_graded_only(scored: Callable[..., dict[str, Any]]) -> None:
+    lines = verdicts("A", "PASS", "PARTIAL") + verdicts("B", "FAIL", "PARTIAL", "PASS")
+    strict, graded, full = means(scored(cases_of({"A": 2, "B": 3}), lines))
+    assert (round(strict, 2), graded, full) == (41.67, 62.5, 0.0)
+
+
+def test_c108_infrastructure_trouble_is_neither_a_fail_nor_dropped(scored: Callable[..., dict[str, Any]]) -> None:
+    names = [f"c{n}" for n in range(10)]
+    lines = [line for name in names[:6] for line in verdicts(name, "PASS", "FAIL")]
+    lines += [line for name in names[6:] for line in verdicts(name, None, None)]
+    found = scored(cases_of(dict.fromkeys(names, 2)), lines)
+    assert means(found)[0] == 50.0
+    assert (found["coverage"]["tasks_scored"], found["coverage"]["tasks"]) == (6, 10)
+    assert found["bounds"]["strict"] == {"low": 30.0, "high": 70.0}
+    assert found["incomplete"]
+
+
+def test_a_task_with_one_unscored_criterion_is_not_scored_as_a_fail(scored: Callable[..., dict[str, Any]]) -> None:
+    found = scored(cases_of({"A": 2, "B": 2}), verdicts("A", "PASS", "PASS") + verdicts("B", "PASS", None))
+    assert means(found) == (100.0, 100.0, 100.0)
+    assert found["coverage"] == {"tasks_scored": 1, "tasks": 2, "criteria_scored": 3, "criteria": 4}
+    assert found["bounds"]["full"] == {"low": 50.0, "high": 100.0}
+
+
+def test_c110_doubles_strangers_and_a_torn_line_are_warned_of(scored: Callable[..., dict[str, Any]]) -> None:
+    lines = [*verdicts("A", "PASS"), *verdicts("A", "FAIL"), *verdicts("Z", "PASS")]
+    found = scored(cases_of({"A": 1}), lines, tail='{"case": "A", "criterion_index": 1, "verd')
+    assert means(found)[0] == 100.0
+    assert len(found["warnings"]) == 3
+
+
+def test_c110_a_verdict_that_says_what_it_supersedes_wins(scored: Callable[..., dict[str, Any]]) -> None:
+    lines = [*verdicts("A", None), {**verdicts("A", "PASS")[0], "supersedes": 1}]
+    assert means(scored(cases_of({"A": 1}), lines))[0] == 100.0
+
+
+@pytest.mark.parametrize("name", ["criterion_index", "rubric_id", "criterion"])
+def test_a_foreign_journal_may_name_a_criterion_in_three_ways(scored: Callable[..., dict[str, Any]], name: str) -> None:
+    value = {"criterion_index": 1, "rubric_id": "A-1", "criterion": "A 1"}[name]
+    found = scored(cases_of({"A": 1}), [{"case_id": "A", name: value, "verdict": "PASS"}])
+    assert means(found)[0] == 100.0
+
+
+@pytest.mark.parametrize("verdict", ["pass", "N/A", "", 1, True])
+def test_a_verdict_outside_the_three_is_an_error_not_a_score(
+    scored: Callable[..., dict[str, Any]], verdict: object
+) -> None:
+    with pytest.raises(DataError, match="line 1"):
+        scored(cases_of({"A": 1}), [{"case": "A", "criterion_index": 1, "verdict": verdict}])
+
+
+def test_tasks_are_grouped_by_their_primary_attachment(scored: Callable[..., dict[str, Any]]) -> None:
+    cases = cases_of({"A": 1, "B": 1, "C": 1}, {"A": "audio", "B": "audio"})
+    found = scored(cases, verdicts("A", "PASS") + verdicts("B", "FAIL") + verdicts("C", "PASS"))
+    assert found["by_attachment"]["audio"] == {"tasks": 2, "strict": 50.0, "graded": 50.0, "full": 50.0}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.sampled_from(["PASS", "PARTIAL", "FAIL"]), min_size=1, max_size=8), min_size=1, max_size=12))
+def test_the_metrics_agree_with_a_naive_second_count(tasks: list[list[str]]) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        journal = Path(folder) / "journal.jsonl"
+        lines = [line for n, given in enumerate(tasks) for line in verdicts(f"t{n}", *given)]
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        found = score(cases_of({f"t{n}": len(given) for n, given in enumerate(tasks)}), journal, settings={})
+    strict = sum(t.count("PASS") / len(t) for t in tasks) / len(tasks)
+    graded = sum((t.count("PASS") + t.count("PARTIAL") / 2) / len(t) for t in tasks) / len(tasks)
+    full = sum(set(t) == {"PASS"} for t in tasks) / len(tasks)
+    assert means(found) == pytest.approx((100 * strict, 100 * graded, 100 * full), abs=1e-3)
+
+
+def test_the_bootstrap_interval_matches_the_exact_one_for_a_coin() -> None:
+    found = bootstrap_mean([0.0, 1.0] * 50, seed=0)
+    assert found.mean == 0.5
+    assert (found.low, found.high) == pytest.approx((0.40, 0.60), abs=0.011)
+
+
+def test_wilson_matches_the_published_example() -> None:
+    # 10 of 20 successes: Wilson 95 % interval 0.299 to 0.701 (Newcombe 1998, method 3).
+    found = wilson(10, 20)
+    assert (found.low, found.high) == pytest.approx((0.299, 0.701), abs=5e-4)
+
+
+def test_the_same_journal_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import json, sys\nfrom pathlib import Path\n"
+        "from evaluator.cases import Cases\nfrom evaluator.score import score\n"
+        "cases = Cases.model_validate_json(Path(sys.argv[1]).read_text())\n"
+        "print(json.dumps(score(cases, Path(sys.argv[2]), settings={}), sort_keys=True))\n"
+    )
+    cases = cases_of({"A": 2, "B": 3, "C": 1}, {"A": "audio", "B": "video"})
+    (tmp_path / "cases.json").write_text(cases.model_dump_json(by_alias=True))
+    lines = verdicts("A", "PASS", "FAIL") + verdicts("B", "PASS", "PARTIAL", "FAIL") + verdicts("C", "PASS")
+    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outputs = {
+        subprocess.run(
+            [sys.executable, str(script), str(tmp_path / "cases.json"), str(tmp_path / "journal.jsonl")],
+            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONPATH": os.getcwd()},
+            capture_output=True, check=True,
+        ).stdout
+        for seed, locale in (("0", "C"), ("1", "C.UTF-8"), ("77", "de_DE.UTF-8"))
+    }  # fmt: skip
+    assert len(outputs) == 1
