@@ -236,14 +236,14 @@ def report(
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
-    from sandboxes.doctor import checks
+    from sandboxes.doctor import run_checks
 
-    found = checks()
+    found = run_checks()
     lines = [
         f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
         for c in found
     ]
-    _answer(as_json, {"checks": [c.__dict__ for c in found]}, lines)
+    _answer(as_json, {"checks": [c._asdict() for c in found]}, lines)
     if not all(c.ok for c in found):
         raise typer.Exit(1)
 
@@ -257,7 +257,8 @@ def clean(
     from sandboxes.reap import reap
 
     removed = reap(all_mine=everything)
-    _answer(as_json, {"removed": removed}, [f"removed {name}" for name in removed] or ["nothing to remove"])
+    lines = [f"removed {thing.kind} {thing.name}" for thing in removed]
+    _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 
 
 @app.command()

@@ -138,7 +138,7 @@ def _finished(entry: Path, submissions: Path) -> dict[str, str]:
     for record in of_type(read_journal(entry / "journal.jsonl").records, "trial"):
         case, outcome = str(record["case"]), str(record["outcome"])
         row = TRIAL[outcome]
-        sealed = not row.submission or read_manifest(submissions, case) is not None
+        sealed = record.get("digest") is None or read_manifest(submissions, case) is not None
         if row.counts != "unscored" and sealed:
             done[case] = outcome
     return done

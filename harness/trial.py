@@ -112,6 +112,11 @@ def _solve(
                 stdout=folder / "stdout.log",
                 stderr=folder / "stderr.log",
             )
+            if ended.exit_code is None and not ended.timed_out:
+                outcome, reason = _outcome(ended, settings)
+                return TrialResult(
+                    task.case_id, outcome, f"{reason}; its workspace died with it", duration_s=ended.duration_s
+                )
             if not ended.timed_out:
                 sandbox.freeze()
             report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from bench.errors import DataError
-from bench.submission import SubmissionManifest, check_seal, describe_tree, read_manifest, seal, seal_in_place, who_made
+from bench.submission import (
+    SubmissionManifest,
+    check_seal,
+    describe_tree,
+    read_manifest,
+    seal,
+    seal_in_place,
+    who_made,
+)
 from bench.tree import list_tree
 
 

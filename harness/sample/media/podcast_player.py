@@ -35,9 +35,8 @@ def make(studio: Studio) -> None:
                 {"from": [734, 730], "to": [1000, 604]},
                 {"note": "2  Speeds, moments and \"up next\" come below the volume, in the order of my sketch",
                  "at": [470, 672], "width": 260},
-                {"around": "#player-title", "pad": 2, "pad_y": 8},
                 {"note": "3  Moments belong to the episode that is in the player", "at": [480, 420], "width": 220},
-                {"from": [704, 438], "to": [806, 414]},
+                {"from": [704, 438], "to": [818, 366]},
             ],
             studio.annotations / "player.png",
         )

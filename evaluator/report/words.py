@@ -1,0 +1,58 @@
+"""Codes of the records in plain words. A code without an entry is shown as its own words."""
+
+from __future__ import annotations
+
+from evaluator.adjudicate import RULES
+
+COLUMN_WORDS = {
+    "judge": "the judge's own verdicts",
+    "card": "the same after the refuter, as the dataset card's protocol reports them",
+    "witnessed": "lowered also wherever no witness replays, so that every credit can be run again",
+}
+
+PURPOSE_WORDS = {
+    "propose": "First run",
+    "repeat": "Repeated",
+    "tiebreak": "Third run, to settle a disagreement",
+    "vacuity": "Must tell the two applications apart",
+    "vary": "With other inputs",
+    "reload": "After a reload",
+}
+
+OUTCOME_WORDS = {
+    "ok": "judged",
+    "missing": "no submission",
+    "unchanged": "application unchanged",
+    "build_failed": "build failed",
+    "serve_failed": "would not serve",
+    "app_hang": "application hung",
+    "infra_error": "the machine failed",
+    "judge_error": "the judge gave no usable verdict",
+    "unverified": "the refuter failed",
+    "budget": "budget used up",
+}
+
+ATTACHMENT_WORDS = {
+    "audio": "spoken request",
+    "video": "screen recording",
+    "document": "document",
+    "image": "image",
+    "none": "no attachment",
+}
+
+SHOT_WORDS = {
+    "start_desktop": "Start, desktop",
+    "submission_desktop": "Submission, desktop",
+    "start_phone": "Start, phone",
+    "submission_phone": "Submission, phone",
+}
+
+
+def rule_words(rule: str) -> str:
+    """What a rule of `evaluator.adjudicate` means; one that is not in its table by its name."""
+    return RULES.get(rule) or in_words(rule)
+
+
+def in_words(code: str) -> str:
+    """`code` spelled out: known outcomes from the table, others with their separators as spaces."""
+    return OUTCOME_WORDS.get(code) or code.replace("_", " ").replace("-", " ").strip()

@@ -1,0 +1,137 @@
+"""The Docker engine: found through DOCKER_HOST or the default sockets, one shared client per process.
+
+`python -m sandboxes.engine` says in one line what was found, or why nothing was (exit 1).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.utils
+import requests
+from docker.errors import APIError, DockerException
+
+from bench.errors import InfraError
+
+REQUEST_TIMEOUT_S = 60.0
+"""Longest silence of the engine on one request; every call here ends by then."""
+_OLDEST_API = "1.41"
+_lock = threading.Lock()  # guards _shared: the first caller connects, the others wait for it
+_shared: dict[int, docker.DockerClient] = {}
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What this engine is, as far as isolation and limits depend on it."""
+
+    version: str
+    api: str
+    storage_driver: str
+    cgroup_version: str
+    seccomp: bool
+    rootless: bool
+    os: str
+    kernel: str
+    cpus: int
+    memory_bytes: int
+    root: Path
+
+
+def engine() -> docker.DockerClient:
+    """The process's client (thread-safe, made at the first call). Raises InfraError naming the remedy."""
+    with _lock:
+        client = _shared.get(os.getpid())
+        if client is None:
+            client = connect()
+            _shared[os.getpid()] = client
+        return client
+
+
+def connect(timeout_s: float = REQUEST_TIMEOUT_S) -> docker.DockerClient:
+    """A client of its own for the engine this machine is set up for.
+
+    The API version is asked for by hand because docker-py's own negotiation ignores the engine's CA
+    when REQUESTS_CA_BUNDLE is set (docker-py issue 2433).
+    """
+    settings: dict[str, Any] = {**docker.utils.kwargs_from_env()}
+    settings.setdefault("base_url", _default_socket())
+    try:
+        client = _open(settings, _OLDEST_API, timeout_s)
+        newest = str(client.api.version(api_version=False)["ApiVersion"])
+        client.close()
+        return _open(settings, newest, timeout_s)
+    except (DockerException, requests.RequestException, OSError) as error:
+        raise InfraError(_why_unreachable(str(settings["base_url"]), error)) from error
+
+
+def _open(settings: dict[str, Any], api_version: str, timeout_s: float) -> docker.DockerClient:
+    client = docker.DockerClient(version=api_version, timeout=int(timeout_s), max_pool_size=64, **settings)
+    client.api.trust_env = False
+    return client
+
+
+def _default_socket() -> str:
+    """The system's socket, or a rootless one where only that exists."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    system = Path("/var/run/docker.sock")
+    if not system.exists() and runtime and (Path(runtime) / "docker.sock").exists():
+        return f"unix://{runtime}/docker.sock"
+    return f"unix://{system}"
+
+
+def _why_unreachable(address: str, error: Exception) -> str:
+    text = str(error)
+    if "Permission denied" in text:
+        remedy = "this user may not use it: add the user to the group docker, log in again, or run as root"
+    elif "No such file" in text or "FileNotFoundError" in text:
+        remedy = (
+            "no engine is running there: install Docker (Debian, Ubuntu: apt-get install docker.io) and start it "
+            "(systemctl start docker), or set DOCKER_HOST; scripts/demo does this by itself as root"
+        )
+    elif "refused" in text:
+        remedy = "the engine is not running: start it (systemctl start docker)"
+    else:
+        remedy = f"it did not answer as an engine does ({text[:300]})"
+    return f"Docker engine at {address}: {remedy}"
+
+
+def facts(client: docker.DockerClient | None = None) -> EngineFacts:
+    """Asks the engine about itself. Raises InfraError when it does not answer."""
+    try:
+        told = (client or engine()).info()
+    except (APIError, requests.RequestException) as error:
+        raise InfraError(f"the Docker engine did not describe itself: {error}") from error
+    options = told.get("SecurityOptions") or []
+    return EngineFacts(
+        version=str(told.get("ServerVersion", "")),
+        api=str((client or engine()).api.api_version),
+        storage_driver=str(told.get("Driver", "")),
+        cgroup_version=str(told.get("CgroupVersion", "1")),
+        seccomp=any("seccomp" in option for option in options),
+        rootless=any("rootless" in option for option in options),
+        os=str(told.get("OperatingSystem", "")),
+        kernel=str(told.get("KernelVersion", "")),
+        cpus=int(told.get("NCPU", 0)),
+        memory_bytes=int(told.get("MemTotal", 0)),
+        root=Path(str(told.get("DockerRootDir", "/var/lib/docker"))),
+    )
+
+
+def main() -> int:
+    try:
+        told = facts()
+    except InfraError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"Docker {told.version} on {told.os}, {told.cpus} CPUs, {told.memory_bytes / 2**30:.0f} GiB")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

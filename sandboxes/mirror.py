@@ -1,0 +1,219 @@
+"""The npm registry mirror: the one thing that an install may reach, GET only, logged and cached.
+
+`Mirror` runs it as a process of its own that listens on a unix socket in a folder which is mounted into
+builder containers; there `forward.py` makes it http://127.0.0.1:PORT/. By hand:
+
+    python -m sandboxes.mirror --socket /tmp/m/npm.sock --cache ~/.cache/cdb/npm --log mirror.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bench.cache import cache_folder
+from bench.errors import InfraError
+from sandboxes.sandbox import Mount
+from sandboxes.socket_folder import socket_folder
+
+MOUNTED_AT = "/mirror"
+SOCKET = "npm.sock"
+START_S = 30.0
+STOP_S = 5.0
+FRESH_S = 3600.0
+
+
+class MirrorEntry(BaseModel):
+    """One answer of the mirror, as its log has it; every field is explained in docs/records.md."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    time: float
+    client: str
+    method: str
+    kind: str
+    """`package`, `version`, `tarball`, `ping` or `refused`."""
+    package: str
+    item: str
+    """Version or file asked for; for `refused` the reason."""
+    path: str
+    status: int
+    cache: str
+    """`hit`, `miss`, `stale` (kept, and the registry is away) or `-`."""
+    size_bytes: int = Field(alias="bytes")
+    marker: str
+    """Empty for the registry's own answer, else `missing`, `outage` or `refused`."""
+    note: str
+    ms: float
+
+
+class Mirror:
+    """Owns the mirror's process and its socket folder, from the first `mount` to the end of the `with`.
+
+    An evaluation of static applications therefore starts none. Usable from several threads.
+
+    Args:
+        cache: where documents and tarballs are kept; the user's shared cache when not given.
+        log: file of JSON lines to append to; a temporary one when not given.
+        upstream: the registry's address; the machine's own npm configuration when not given.
+        fresh_s: how old a package document may be before the registry is asked again.
+    """
+
+    def __init__(
+        self,
+        *,
+        cache: Path | None = None,
+        log: Path | None = None,
+        upstream: str | None = None,
+        fresh_s: float = FRESH_S,
+    ) -> None:
+        self._cache = cache or cache_folder("npm")
+        self._upstream = upstream
+        self._fresh_s = fresh_s
+        self._log = log
+        self._folder: Path | None = None
+        self._held = contextlib.ExitStack()
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()  # the first caller starts the process, the others wait for it
+
+    def __enter__(self) -> Mirror:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            process, self._process, self._folder = self._process, None, None
+        if process:
+            _stop(process)
+        self._held.close()
+
+    def mount(self) -> Mount:
+        """The socket's folder, to be mounted into a builder, read-only: connecting needs no more.
+
+        Starts the process when it does not run. Raises InfraError when it does not come up.
+        """
+        with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self._process = None  # it died; the cache is on disk, so another one goes on
+            if self._folder is None:
+                self._folder = self._held.enter_context(socket_folder("npm"))
+            if self._process is None:
+                self._process = self._start(self._folder)
+            return Mount(self._folder, MOUNTED_AT, read_only=True)
+
+    def entries(self, client: str) -> list[MirrorEntry]:
+        """What was answered to `client` so far, oldest first."""
+        if self._log is None or not self._log.is_file():
+            return []
+        found = []
+        with self._log.open("rb") as lines:
+            for line in lines:
+                if f'"client": "{client}"'.encode() in line:
+                    try:
+                        found.append(MirrorEntry.model_validate_json(line))
+                    except ValidationError:
+                        continue  # a line that is being written this moment
+        return found
+
+    def _start(self, folder: Path) -> subprocess.Popen[str]:
+        socket = folder / SOCKET
+        socket.unlink(missing_ok=True)
+        own = folder.parent  # beside the folder that containers see
+        if self._log is None:
+            self._log = own / "mirror.jsonl"
+        argv = [sys.executable, "-m", "sandboxes.mirror", "--socket", str(socket), "--cache", str(self._cache)]
+        argv += ["--log", str(self._log), "--fresh-s", str(self._fresh_s), "--with-parent"]
+        argv += ["--upstream", self._upstream] if self._upstream else []
+        home = str(Path(__file__).resolve().parent.parent)
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))}
+        with (own / "stderr.log").open("wb") as errors:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=env
+            )
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], START_S)
+        if ready and process.stdout.readline().startswith('{"ready": true'):
+            return process
+        _stop(process)
+        told = (own / "stderr.log").read_text(encoding="utf-8", errors="replace")[-2000:].strip()
+        raise InfraError(f"the npm mirror did not start within {START_S:.0f} s: {told or 'it said nothing'}")
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_S)
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
+
+
+def _await_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    while os.read(0, 1024):
+        pass
+    with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+        loop.call_soon_threadsafe(stop.set)
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    from aiohttp import web
+
+    from sandboxes.mirror_app import MirrorApp
+    from sandboxes.mirror_store import Store
+    from sandboxes.mirror_upstream import Upstream, settings
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if options.with_parent:
+        threading.Thread(target=_await_end_of_stdin, args=(loop, stop), daemon=True).start()
+    upstream = Upstream(settings(options.upstream))
+    options.log.parent.mkdir(parents=True, exist_ok=True)
+    with options.log.open("ab") as log:
+        mirror = MirrorApp(upstream, Store(options.cache, upstream.address), log, fresh_s=options.fresh_s)
+        runner = web.AppRunner(mirror.application(), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.UnixSite(runner, str(options.socket)).start()
+            options.socket.chmod(0o666)  # the container's user connects; the folder keeps others out
+            print(json.dumps({"ready": True, "socket": str(options.socket)}), flush=True)
+            await stop.wait()
+        finally:
+            await runner.cleanup()
+            await upstream.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM, or with --with-parent until standard input ends."""
+    parser = argparse.ArgumentParser(prog="python -m sandboxes.mirror", description="GET-only npm registry mirror.")
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--upstream", help="the registry's address; else the machine's npm configuration")
+    parser.add_argument("--fresh-s", type=float, default=FRESH_S)
+    parser.add_argument("--with-parent", action="store_true", help="end when standard input does")
+    try:
+        asyncio.run(_serve(parser.parse_args(argv)))
+    except InfraError as error:
+        print(f"mirror: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,147 @@
+"""How commands in a container end, and that every wait for them does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.errors import InfraError
+from sandboxes.docker_sandbox import DockerSandbox
+from sandboxes.sandbox import MIB, Limits, SandboxSpec, TreePolicy
+
+pytestmark = pytest.mark.docker
+
+
+def test_output_exit_code_and_working_directory_come_back(box, run):
+    ended, out, err = run(box, "sh", "-c", "pwd; id -u; echo oops >&2; exit 3")
+    assert (ended.exit_code, out, err) == (3, "/workspace\n10001\n", "oops\n")
+    assert not (ended.ok or ended.timed_out or ended.broken or ended.oom_killed)
+
+
+def test_arguments_are_not_read_by_a_shell(box, run):
+    hostile = "$(id) `id` ; echo x > /workspace/y \n'\"\\ ${HOME} é 😀"
+    _, out, _ = run(box, "printf", "%s", hostile)
+    assert out == hostile
+
+
+def test_environment_of_one_command_is_its_own(box, tmp_path):
+    out = tmp_path / "out"
+    box.exec(["printenv", "ONLY_HERE"], deadline_s=10, env={"ONLY_HERE": "a b"}, stdout=out)
+    assert out.read_text() == "a b\n"
+    assert box.exec(["printenv", "ONLY_HERE"], deadline_s=10).exit_code == 1
+
+
+def test_without_stdin_a_reader_sees_the_end_at_once(box, run):
+    ended, out, _ = run(box, "cat", deadline_s=5)
+    assert (ended.exit_code, out) == (0, "")
+
+
+def test_stdin_is_the_whole_file_even_when_the_command_answers_while_it_reads(box, tmp_path):
+    sent, back = tmp_path / "in", tmp_path / "out"
+    sent.write_bytes(bytes(range(256)) * 8192)
+    assert box.exec(["cat"], deadline_s=20, stdin=sent, stdout=back).ok
+    assert back.read_bytes() == sent.read_bytes()
+
+
+def test_a_command_that_never_reads_its_stdin_still_ends(box, tmp_path):
+    sent = tmp_path / "in"
+    sent.write_bytes(bytes(4 * MIB))
+    assert box.exec(["true"], deadline_s=10, stdin=sent).exit_code == 0
+
+
+def test_a_program_that_is_not_there_is_the_commands_failure_not_ours(box):
+    ended = box.exec(["no-such-program"], deadline_s=10)
+    assert ended.exit_code in (126, 127)
+    assert not ended.broken
+
+
+def test_the_deadline_ends_the_wait_and_nothing_runs_on(box, run):
+    began = time.monotonic()
+    loop = "i=0; while :; do i=$((i+1)); echo $i > /workspace/count; sleep 0.05; done"
+    ended, _, _ = run(box, "sh", "-c", loop, deadline_s=1.0)
+    assert (ended.exit_code, ended.timed_out, ended.broken) == (None, True, False)
+    assert time.monotonic() - began < 5
+    first = box.read_file("/workspace/count")
+    time.sleep(0.3)  # long enough for six more counts, if anything still ran
+    assert box.read_file("/workspace/count") == first
+
+
+def test_what_was_done_before_the_deadline_can_be_copied_out(box, run, tmp_path):
+    ended, _, _ = run(box, "sh", "-c", "echo half > /workspace/work; trap '' TERM INT; sleep 60", deadline_s=1.0)
+    assert ended.timed_out
+    box.get_tree("/workspace", tmp_path / "tree", TreePolicy())
+    assert (tmp_path / "tree" / "work").read_text() == "half\n"
+
+
+def test_a_background_child_that_keeps_the_output_open_does_not_keep_us(box, run):
+    began = time.monotonic()
+    ended, out, _ = run(box, "sh", "-c", "sleep 60 & echo serving", deadline_s=30)
+    assert (ended.exit_code, out) == (0, "serving\n")
+    assert time.monotonic() - began < 8
+
+
+def test_a_background_child_that_floods_the_output_does_not_keep_us_either(box, run):
+    ended, _, _ = run(box, "sh", "-c", "yes & sleep 0.2; exit 4", deadline_s=30)
+    assert (ended.exit_code, ended.timed_out) == (4, False)
+
+
+def test_long_output_is_kept_as_head_tail_and_a_count(box, run):
+    ended, out, _ = run(box, "sh", "-c", "echo FIRST; head -c 12000000 /dev/zero | tr '\\0' x; echo LAST")
+    assert ended.ok
+    assert out.startswith("FIRST\nxxx") and out.endswith("xxxLAST\n")
+    assert f"{12_000_000 + 11 - 8 * MIB} bytes of output dropped" in out
+    assert len(out) < 8 * MIB + 100
+
+
+def test_a_spawned_process_goes_on_and_its_log_can_be_read(box):
+    box.spawn(["sh", "-c", "echo started; exec sleep 60"])
+    until = time.monotonic() + 10
+    while time.monotonic() < until and box.read_file("/tmp/spawn.log") != b"started\n":
+        time.sleep(0.05)
+    assert box.read_file("/tmp/spawn.log") == b"started\n"
+    assert box.exec(["pgrep", "-x", "sleep", "-n"], deadline_s=10).ok
+
+
+def test_read_file_gives_the_end_of_a_long_file_and_misses_what_is_not_there(box, run):
+    run(box, "sh", "-c", "seq 1 200000 > /workspace/long; ln -s long /workspace/link")
+    assert box.read_file("/workspace/long", max_bytes=14) == b"199999\n200000\n"
+    for path in ("/workspace/none", "/workspace/link", "/workspace"):
+        with pytest.raises(FileNotFoundError):
+            box.read_file(path)
+
+
+def test_memory_beyond_the_limit_is_named_as_such(box, run):
+    ended, _, _ = run(box, "python3", "-c", "x = bytearray(1 << 30)")
+    assert ended.oom_killed and not ended.broken
+    assert box.exec(["true"], deadline_s=10).ok
+
+
+def test_a_child_killed_for_memory_is_noticed_though_its_parent_ends_well(box, run):
+    ended, _, _ = run(box, "sh", "-c", "python3 -c 'x = bytearray(1 << 30)'; exit 0")
+    assert (ended.exit_code, ended.oom_killed) == (0, True)
+
+
+def test_a_fork_bomb_stays_inside_and_the_neighbour_works(make_box, run):
+    bomb, neighbour = make_box(), make_box()
+    fork = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+    ended = bomb.exec(["python3", "-c", fork], deadline_s=2.0)
+    assert ended.timed_out or ended.exit_code is None or ended.exit_code != 0
+    assert run(neighbour, "sh", "-c", "true & true & wait; echo fine")[1] == "fine\n"
+
+
+def test_a_full_workspace_or_tmp_is_an_error_inside_not_outside(box, run):
+    for folder, size in (("/workspace", 40), ("/tmp", 20), ("/home/agent", 10)):
+        ended, _, err = run(
+            box, "sh", "-c", f"head -c {size}M /dev/zero > {folder}/big; code=$?; rm {folder}/big; exit $code"
+        )
+        assert ended.exit_code == 1 and "No space left" in err
+
+
+def test_kill_everything_inside_leaves_the_container_and_its_workspace_alive(box, run):
+    script = "echo kept > kept; (sleep 60 &); kill -9 -1; kill -9 1; kill -STOP 1; kill -TERM 1; echo done"
+    ended, out, _ = run(box, "bash", "-c", script)
+    assert (ended.ok, out) == (True, "done\n")
+    _, out, _ = run(box, "sh", "-c", "cat kept; ps -e -o comm= | grep -c sleep")
+    assert out == "kept\n0\n"
