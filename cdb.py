@@ -141,6 +141,9 @@ def judge(
     out: Annotated[Path, typer.Option(help="The results folder.")],
     model: Annotated[str, typer.Option(help="The judge: `recorded` replays recorded witnesses without a model.")],
     witnesses: Annotated[Path | None, typer.Option(help="Recorded witnesses, CASE/witnesses.json each.")] = None,
+    start_replays: Annotated[
+        Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
+    ] = None,
     concurrency: Concurrency = 2,
     as_json: Json = False,
 ) -> None:
@@ -151,7 +154,7 @@ def judge(
 
     chosen = find_judge(model, witnesses)
     reap()
-    summary = judge_all(cases, out, chosen, concurrency=concurrency, progress=_progress)
+    summary = judge_all(cases, out, chosen, concurrency=concurrency, start_replays=start_replays, progress=_progress)
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
     _answer(
         as_json,

@@ -37,7 +37,7 @@ def kind_of(name: str) -> Kind:
     family = _EXTRA.get(suffix) or (mimetypes.guess_type(name)[0] or "").partition("/")[0]
     match family:
         case "audio" | "video" | "image":
-            return family  # type: ignore[return-value]
+            return family
         case _:
             return "document"
 

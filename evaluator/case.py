@@ -1,44 +1,22 @@
-"""One case: build and serve start and submission, look at both, judge every criterion."""
+"""One case: look at start and submission, judge every criterion; or decide it as a whole where nothing runs."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from playwright.sync_api import Playwright
 
-from bench.errors import CdbError, InfraError
+from bench.errors import InfraError
 from bench.outcomes import TRIAL
 from bench.submission import check_seal, read_manifest
 from evaluator.adjudicate import decide_whole
-from evaluator.browser import AppBrowser
-from evaluator.build import BuildResult, build
+from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
-from evaluator.criterion import Applications, Stage, judge_criterion
-from evaluator.judges.judge import Judge
+from evaluator.criterion import Stage, judge_criterion
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
-from evaluator.serve import ServeFailed, serve
-from evaluator.serve_plan import ServePlan, fits, learn_plan
-from evaluator.sidecar import browser_for
-from sandboxes.mirror import Mirror
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What every case of a judging shares. `cases_folder`: what the paths in cases.json are relative to."""
-
-    run: str
-    cases_folder: Path
-    results: Path
-    start_builds: Path
-    """Built start applications, shared by all judgings: trusted, keyed by content."""
-    judge: Judge
-    mirror: Mirror | None
 
 
 @dataclass(frozen=True)
@@ -47,14 +25,6 @@ class CaseResult:
 
     criteria: list[CriterionRecord]
     case: CaseRecord
-
-
-class NotServed(CdbError):
-    """The submission could not be built or served: the application's own fault. `outcome` says which."""
-
-    def __init__(self, outcome: CaseOutcome, reason: str) -> None:
-        super().__init__(reason)
-        self.outcome: CaseOutcome = outcome
 
 
 def judge_case(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
@@ -107,74 +77,6 @@ def _judge(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
         flags=list(case.submission.flags),
     )
     return CaseResult(criteria, record)
-
-
-@contextmanager
-def running_applications(case: Case, bench: Bench, driver: Playwright) -> Iterator[Applications]:
-    """Start and submission, built and served in containers of their own, each with its own browser.
-
-    Raises NotServed when the submission's own fault keeps it from running, InfraError for everything else:
-    a start application that does not run is trouble of the dataset or the machine, not a verdict.
-    """
-    if case.submission is None:
-        raise NotServed("missing", "there is no submission")
-    project = (bench.cases_folder / case.project).resolve()
-    submission = (bench.cases_folder / case.submission.folder).resolve()
-    plan = _start_plan(case)
-    logs = bench.results / "evidence" / case.case
-    with ExitStack() as stack:
-        start_built = _built_start(case, plan, project, bench, logs)
-        submission_plan = plan if fits(plan, submission) is None else _learned(submission)
-        built = _build(submission_plan, submission, bench.results / "built" / case.case, case, bench, logs / "build")
-        if built.outcome != "ok":
-            raise NotServed("build_failed", built.reason)
-        start_browser = stack.enter_context(_served(plan, start_built.served, case, bench, driver, "start"))
-        try:
-            submission_browser = stack.enter_context(
-                _served(submission_plan, built.served, case, bench, driver, "submission")
-            )
-        except ServeFailed as error:
-            raise NotServed("serve_failed", str(error)) from error
-        yield Applications(submission=submission_browser, start=start_browser)
-
-
-@contextmanager
-def _served(
-    plan: ServePlan, built: Path, case: Case, bench: Bench, driver: Playwright, which: str
-) -> Iterator[AppBrowser]:
-    with (
-        serve(plan, built, run=bench.run, case=f"{case.case}") as served,
-        browser_for(served, driver=driver, run=bench.run, case=case.case) as browser,
-    ):
-        yield browser
-
-
-def _start_plan(case: Case) -> ServePlan:
-    if case.serve_plan is None:
-        raise InfraError(f"{case.case}: no way to serve its start application: {case.serve_plan_error}")
-    return case.serve_plan
-
-
-def _learned(submission: Path) -> ServePlan:
-    try:
-        return learn_plan(submission)
-    except CdbError as error:
-        raise NotServed("build_failed", f"no way to serve the submission: {error}") from error
-
-
-def _built_start(case: Case, plan: ServePlan, project: Path, bench: Bench, logs: Path) -> BuildResult:
-    out = bench.start_builds / case.start_digest.removeprefix("sha256:")[:24]
-    built = _build(plan, project, out, case, bench, logs / "build-start")
-    if built.outcome != "ok":
-        raise InfraError(f"{case.case}: its start application does not build: {built.reason}")
-    return built
-
-
-def _build(plan: ServePlan, tree: Path, out: Path, case: Case, bench: Bench, logs: Path) -> BuildResult:
-    built = build(plan, tree, out, run=bench.run, case=case.case, mirror=bench.mirror, logs=logs)
-    if built.outcome == "infra_error":
-        raise InfraError(f"{case.case}: {built.reason}")
-    return built
 
 
 def _whole(case: Case, outcome: CaseOutcome, reason: str) -> CaseResult:

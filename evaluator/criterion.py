@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from bench.atomic import write_json
 from bench.errors import InfraError
 from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub
+from evaluator.applications import Applications
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import Claim, Judge, JudgeError
@@ -24,13 +26,8 @@ from evaluator.records import (
 from evaluator.replay import run_witness
 from evaluator.witness import Witness
 
-
-@dataclass(frozen=True)
-class Applications:
-    """The two running applications of a case, each seen through its own browser."""
-
-    submission: AppBrowser
-    start: AppBrowser
+TRIES = 2
+"""How often a witness is run when the browser, not the application, breaks under it."""
 
 
 class ReplayError(InfraError):
@@ -50,23 +47,40 @@ class Stage:
     folder: Path
 
     def run(self, witness: Witness, label: str, purpose: Purpose, inputs: dict[str, str] | None = None) -> Replay:
-        """Run a witness on the application its purpose asks for. Raises ReplayError when the browser broke twice."""
-        on_start = purpose == "vacuity"
-        pictured = purpose in ("propose", "vacuity")
-        replay = None
-        for _ in range(2):
+        """Run a witness on the submission. Raises ReplayError when the browser broke twice."""
+        pictures = self.folder / f"{label}-{purpose}" if purpose == "propose" else None
+        return self._run(self.applications.submission, witness, "submission", purpose, pictures, inputs)
+
+    def run_on_start(self, witness: Witness, label: str) -> Replay:
+        """What the witness does on the start application: taken over where it was seen before, else run now."""
+        pictures = self.folder / f"{label}-vacuity"
+        kept = self.applications.start_seen.replay(witness.digest(), self.results, pictures)
+        if kept is None:
+            kept = self._run(self.applications.start, witness, "start", "vacuity", pictures, None)
+            self.applications.start_seen.keep_replay(witness.digest(), kept, self.results)
+        return kept
+
+    def _run(
+        self,
+        browser: AppBrowser,
+        witness: Witness,
+        app: Literal["submission", "start"],
+        purpose: Purpose,
+        pictures: Path | None,
+        inputs: dict[str, str] | None,
+    ) -> Replay:
+        for _ in range(TRIES):
             replay = run_witness(
-                self.applications.start if on_start else self.applications.submission,
+                browser,
                 witness,
-                app="start" if on_start else "submission",
+                app=app,
                 purpose=purpose,
                 inputs=inputs,
-                frames_dir=self.folder / f"{label}-{purpose}" if pictured else None,
+                frames_dir=pictures,
                 results_root=self.results,
             )
             if replay.outcome != "error":
                 return replay
-        assert replay is not None
         raise ReplayError(purpose, replay.reason)
 
 
@@ -91,9 +105,9 @@ def judge_criterion(
     try:
         subs = _proposals(case, criterion, plan, judge, stage)
         for sub in subs:
-            if sub.claim.holds and sub.claim.witness:
-                _attack(sub, sub.claim.witness, stage, preservation)
-                _repeat(sub, sub.claim.witness, stage)
+            witness = sub.claim.witness if sub.claim.holds else None
+            if witness and _survives(sub, witness, stage, preservation):
+                _repeat(sub, witness, stage)
     except JudgeError as error:
         return _undecided(case, criterion, plan, "judge_error", str(error), began)
     except ReplayError as error:
@@ -115,17 +129,18 @@ def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge:
     return subs
 
 
-def _attack(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> None:
-    """The refuter's mechanical probes: the untouched start application, then other inputs."""
-    vacuity = stage.run(witness, sub.plan.id, "vacuity")
+def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> bool:
+    """The refuter's mechanical probes: the untouched start application, then other inputs. False once one bites."""
+    vacuity = stage.run_on_start(witness, sub.plan.id)
     sub.replays.append(vacuity)
     if (vacuity.outcome == "held") != preservation:
-        return
+        return False
     for inputs in witness.vary:
         varied = stage.run(witness, sub.plan.id, "vary", dict(inputs))
         sub.replays.append(varied)
         if varied.outcome != "held":
-            return
+            return False
+    return True
 
 
 def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:

@@ -78,7 +78,18 @@ def _evaluate(agent: str, folder: Path, steps: _Steps, concurrency: int) -> dict
     cases = ["--cases", str(prepared / "cases.json")]
     steps.run(
         f"judge {agent}",
-        ["judge", *cases, "--out", str(results), "--model", "recorded", "--concurrency", str(concurrency)],
+        [
+            "judge",
+            *cases,
+            "--out",
+            str(results),
+            "--model",
+            "recorded",
+            "--concurrency",
+            str(concurrency),
+            "--start-replays",
+            str(folder / "start"),
+        ],
     )
     scores = results / "scores.json"
     steps.run(f"score {agent}", ["score", *cases, "--results", str(results / "journal.jsonl"), "--out", str(scores)])

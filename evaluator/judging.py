@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from bench.cache import cache_folder
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.pool import run_all, stopping_on_signals
-from evaluator.case import Bench, CaseResult, judge_case
+from evaluator.applications import Bench
+from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, write_cases
 from evaluator.judges.judge import Judge
 from evaluator.sidecar import playwright_driver
@@ -34,9 +34,18 @@ class JudgeSummary:
 
 
 def judge_all(
-    cases_file: Path, results: Path, judge: Judge, *, concurrency: int = 2, progress: Progress = lambda _line: None
+    cases_file: Path,
+    results: Path,
+    judge: Judge,
+    *,
+    concurrency: int = 2,
+    start_replays: Path | None = None,
+    progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
+
+    `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
+    for all of them; by default the judging's own.
 
     Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
     """
@@ -46,7 +55,7 @@ def judge_all(
     cases = read_cases(results / "cases.json")
     with (
         Journal(results / "journal.jsonl") as journal,
-        _mirror(cases) as mirror,
+        Mirror(log=results / "mirror.jsonl") as mirror,
         stopping_on_signals(lambda: None) as stop,
     ):
         bench = Bench(
@@ -56,6 +65,7 @@ def judge_all(
             start_builds=cache_folder("builds"),
             judge=judge,
             mirror=mirror,
+            start_replays=start_replays or results / "start",
         )
         written = _written(results)
         waiting = [case for case in cases.cases if case.case not in _finished(results)]
@@ -130,13 +140,3 @@ def _identity(cases: Cases, judge: Judge) -> dict[str, Any]:
         "conditions": {"egress": "none"},
         "versions": versions(),
     }
-
-
-@contextmanager
-def _mirror(cases: Cases) -> Iterator[Mirror | None]:
-    """A registry mirror, only where some case has something to install."""
-    if not any(case.serve_plan and case.serve_plan.kind == "npm" for case in cases.cases):
-        yield None
-        return
-    with Mirror() as mirror:
-        yield mirror

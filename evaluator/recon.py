@@ -7,8 +7,10 @@ from pathlib import Path
 from playwright.sync_api import Error as PlaywrightError
 
 from bench.atomic import write_json
-from evaluator.browser import DESKTOP, PHONE, AppBrowser
-from evaluator.criterion import Applications
+from evaluator.applications import Applications
+from evaluator.browser import DESKTOP, AppBrowser
+
+PHONE = {"width": 390, "height": 844}
 
 
 def look(applications: Applications, results: Path, folder: Path) -> dict[str, str]:
@@ -17,25 +19,32 @@ def look(applications: Applications, results: Path, folder: Path) -> dict[str, s
     An application that cannot be opened is no error here: its picture is missing and the reason is in
     `APP.json`. What it means is decided criterion by criterion.
     """
-    shots: dict[str, str] = {}
-    for name, browser in (("start", applications.start), ("submission", applications.submission)):
-        facts: dict[str, object] = {}
-        for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
-            picture = folder / f"{name}-{size}.jpg"
-            facts[size] = _look(browser, viewport, picture, folder / f"{name}-{size}.snapshot.txt")
-            if picture.is_file():
-                shots[f"{name}_{size}"] = str(picture.relative_to(results))
-        write_json(folder / f"{name}.json", facts)
-    return shots
+    if not applications.start_seen.look(folder):
+        applications.start_seen.keep_look(_look(applications.start, "start", folder))
+    _look(applications.submission, "submission", folder)
+    names = [(app, size) for app in ("start", "submission") for size in ("desktop", "phone")]
+    pictures = {f"{app}_{size}": folder / f"{app}-{size}.jpg" for app, size in names}
+    return {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
 
 
-def _look(browser: AppBrowser, viewport: tuple[int, int], picture: Path, snapshot: Path) -> dict[str, object]:
-    picture.parent.mkdir(parents=True, exist_ok=True)
+def _look(browser: AppBrowser, app: str, folder: Path) -> list[Path]:
+    """One visit, at desktop and at phone size; the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {"console": [], "refused_requests": [], "error": ""}
+    files = [folder / f"{app}.json"]
     try:
-        with browser.open(viewport=viewport) as page:
-            page.goto("/")
-            page.screenshot(picture)
-            snapshot.write_text(page.snapshot(), encoding="utf-8", errors="backslashreplace")
-            return {"console": list(page.console), "refused_requests": list(page.refused), "error": ""}
+        with browser.open(viewport=DESKTOP) as visit:
+            visit.goto("/")
+            for size, viewport in (("desktop", None), ("phone", PHONE)):
+                if viewport:
+                    visit.page.set_viewport_size(viewport)  # type: ignore[arg-type]
+                    visit.settle()
+                snapshot = folder / f"{app}-{size}.snapshot.txt"
+                snapshot.write_text(visit.snapshot(), encoding="utf-8", errors="backslashreplace")
+                visit.screenshot(folder / f"{app}-{size}.jpg")
+                files += [snapshot, folder / f"{app}-{size}.jpg"]
+            facts |= {"console": list(visit.console), "refused_requests": list(visit.refused)}
     except PlaywrightError as error:
-        return {"console": [], "refused_requests": [], "error": str(error).splitlines()[0]}
+        facts["error"] = error.message.splitlines()[0]
+    write_json(files[0], facts)
+    return files

@@ -16,9 +16,7 @@ COLUMNS: tuple[Column, ...] = ("judge", "card", "witnessed")
 
 CriterionKind = Literal["behaviour", "visual", "content", "structure", "media", "preservation", "mixed"]
 CriterionOutcome = Literal["ok", "judge_error", "unverified", "budget", "infra_error"]
-CaseOutcome = Literal[
-    "ok", "missing", "unchanged", "build_failed", "serve_failed", "app_hang", "infra_error"
-]
+CaseOutcome = Literal["ok", "missing", "unchanged", "build_failed", "serve_failed", "app_hang", "infra_error"]
 
 Purpose = Literal["propose", "repeat", "tiebreak", "vacuity", "vary", "reload"]
 """Why a witness was run: first on the submission as the judge's attempt, again for stability, on the start
@@ -81,6 +79,8 @@ class Replay(Strict):
     steps: list[StepResult] = Field(default_factory=list)
     console: list[str] = Field(default_factory=list)
     refused_requests: list[str] = Field(default_factory=list)
+    shared: bool = False
+    """Taken over from another judging of the same run: on the start application only."""
     duration_s: float = 0.0
 
 

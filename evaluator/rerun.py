@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from bench.journal import of_type, read_journal
 from bench.submission import check_seal, read_manifest
 from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
-from evaluator.case import Bench, NotServed, running_applications
+from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case, CriterionText, read_cases
 from evaluator.criterion import Stage, judge_criterion
 from evaluator.judges.judge import Attempt, Claim
@@ -85,9 +84,16 @@ def _judged_again(
     criterion, plan = case.criteria[position], case.plan[position]
     if not recorded.sub_requirements and _unchanged(results, case):
         return recorded.model_copy(update={"columns": decide_whole("FAIL", "unchanged"), "verdict": "FAIL"})
-    npm = case.serve_plan is not None and case.serve_plan.kind == "npm"
-    with Mirror() if npm else nullcontext() as mirror, playwright_driver() as driver:
-        bench = Bench(f"replay-{results.name}", results, results, cache_folder("builds"), judge, mirror)
+    with Mirror() as mirror, playwright_driver() as driver:
+        bench = Bench(
+            run=f"replay-{results.name}",
+            cases_folder=results,
+            results=results,
+            start_builds=cache_folder("builds"),
+            judge=judge,
+            mirror=mirror,
+            start_replays=scratch / "start",
+        )
         try:
             with running_applications(case, bench, driver) as applications:
                 stage = Stage(applications, scratch, scratch / f"{recorded.criterion_index:02d}")
@@ -103,16 +109,17 @@ def _recorded(results: Path, case: Case, criterion_index: int) -> CriterionRecor
     found = None
     for record in of_type(read_journal(results / "journal.jsonl").records, "criterion"):
         if record["case"] == case.case and record["criterion_index"] == criterion_index:
-            found = {k: v for k, v in record.items() if k in CriterionRecord.model_fields}
+            found = record
     if found is None:
         known = ", ".join(str(c.criterion_index) for c in case.criteria)
         raise UsageError(f"no verdict on {case.case} criterion {criterion_index} in {results}; criteria: {known}")
-    record = CriterionRecord.model_validate(found)
-    if record.verdict is None:
+    kept = {key: value for key, value in found.items() if key in CriterionRecord.model_fields}
+    criterion = CriterionRecord.model_validate(kept)
+    if criterion.verdict is None:
         raise UsageError(
-            f"{case.case} criterion {criterion_index} was not decided ({record.outcome}): {record.reason}"
+            f"{case.case} criterion {criterion_index} was not decided ({criterion.outcome}): {criterion.reason}"
         )
-    return record
+    return criterion
 
 
 def _seal_notes(results: Path, case: Case) -> list[str]:

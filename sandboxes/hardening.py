@@ -79,6 +79,8 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
     }
     if not spec.network_of:
         container["hostname"] = "sandbox"
+        if Path("/proc/sys/net/ipv6").is_dir():  # an application may serve on ::1, which the engine turns off
+            host["sysctls"] = {"net.ipv6.conf.lo.disable_ipv6": "0"}
     return Creation(container, host)
 
 

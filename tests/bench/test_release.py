@@ -16,7 +16,9 @@ from bench.errors import DataError, UsageError
 from bench.release import EVALUATION_ARCHIVE, SOLVER_ARCHIVE, extract, open_release, verify_files
 
 
-def member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+def member(
+    name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.size = kind, link, len(content)
     return info, content

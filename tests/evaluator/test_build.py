@@ -7,6 +7,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,12 +87,11 @@ def page(result: BuildResult) -> str:
     return (result.served / "index.html").read_text()
 
 
-def test_a_vite_application_is_built_from_its_lock(tmp_path: Path) -> None:
-    tree = APPS / "vite"
+def test_a_vite_application_is_built_from_its_lock(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    tree, out = APPS / "vite", tmp_path_factory.getbasetemp() / "vite-built"  # test_sidecar finds it there
+    shutil.rmtree(out, ignore_errors=True)
     with Mirror() as real:
-        result = build(
-            learn_plan(tree), tree, tmp_path / "out", run="t", case="vite", mirror=real, logs=tmp_path / "logs"
-        )
+        result = build(learn_plan(tree), tree, out, run="test", case="vite", mirror=real, logs=tmp_path / "logs")
     assert (result.outcome, result.reason) == ("ok", "")
     assert [(phase.phase, phase.exit_code) for phase in result.phases] == [("install", 0), ("build", 0)]
     assert "/assets/index-" in page(result)
@@ -337,3 +337,19 @@ def test_a_workspace_too_large_for_its_output_cap_is_said(make: Builder, monkeyp
     script = WRITE_PAGE + "for (let i = 0; i < 9; i++) fs.writeFileSync(`dist/${i}.txt`, 'x')"
     result = make({"package.json": manifest(), "make.js": script})
     assert (result.outcome, result.code) == ("build_failed", "output_too_large")
+
+
+def test_two_threads_that_want_the_same_build_make_it_once(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "package.json").write_text(json.dumps(manifest()))
+    (tree / "make.js").write_text("const text = 'twice';" + WRITE_PAGE)
+
+    def run(number: int) -> BuildResult:
+        logs = tmp_path / f"logs{number}"
+        return build(learn_plan(tree), tree, tmp_path / "out", run="test", case="twice", mirror=None, logs=logs)
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run, range(2)))
+    assert sorted(result.reused for result in results) == [False, True]
+    assert [page(result) for result in results] == ["<h1>twice</h1>"] * 2

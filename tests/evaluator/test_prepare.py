@@ -33,7 +33,11 @@ def roots(make_dataset: Callable[..., Path], tmp_path: Path) -> tuple[Path, Path
 
 def test_c61_every_case_is_listed_with_what_is_missing(roots: tuple[Path, Path], tmp_path: Path) -> None:
     found = prepare(*roots, tmp_path / "out")
-    assert [(c.case, c.submission is not None) for c in found.cases] == [("one", True), ("three", False), ("two", True)]
+    assert [(c.case, c.submission is not None) for c in found.cases] == [
+        ("one", True),
+        ("three", False),
+        ("two", True),
+    ]
     assert found.dataset["criteria"] == 6
 
 

@@ -97,7 +97,9 @@ def test_c110_a_verdict_that_says_what_it_supersedes_wins(scored: Callable[..., 
 
 
 @pytest.mark.parametrize("name", ["criterion_index", "rubric_id", "criterion"])
-def test_a_foreign_journal_may_name_a_criterion_in_three_ways(scored: Callable[..., dict[str, Any]], name: str) -> None:
+def test_a_foreign_journal_may_name_a_criterion_in_three_ways(
+    scored: Callable[..., dict[str, Any]], name: str
+) -> None:
     value = {"criterion_index": 1, "rubric_id": "A-1", "criterion": "A 1"}[name]
     found = scored(cases_of({"A": 1}), [{"case_id": "A", name: value, "verdict": "PASS"}])
     assert means(found)[0] == 100.0
@@ -118,7 +120,9 @@ def test_tasks_are_grouped_by_their_primary_attachment(scored: Callable[..., dic
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.lists(st.sampled_from(["PASS", "PARTIAL", "FAIL"]), min_size=1, max_size=8), min_size=1, max_size=12))
+@given(
+    st.lists(st.lists(st.sampled_from(["PASS", "PARTIAL", "FAIL"]), min_size=1, max_size=8), min_size=1, max_size=12)
+)
 def test_the_metrics_agree_with_a_naive_second_count(tasks: list[list[str]]) -> None:
     from tempfile import TemporaryDirectory
 

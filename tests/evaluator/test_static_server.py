@@ -17,7 +17,6 @@ import pytest
 from evaluator.static_server import Span, StaticServer, make_site, parse_range
 
 MEDIA = bytes(range(256)) * 40
-NAVIGATE = {"Sec-Fetch-Mode": "navigate", "Accept": "text/html,*/*;q=0.8"}
 
 
 @contextmanager
@@ -248,6 +247,12 @@ def test_another_page_can_be_the_index(tmp_path: Path) -> None:
     (tmp_path / "login.html").write_text("login")
     with serving(tmp_path, index="login.html") as port:
         assert ask(port, "/")[2] == b"login"
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "start.html").write_text("shop")
+    with serving(tmp_path, index="shop/start.html", spa=True) as port:
+        assert ask(port, "/shop/")[2] == b"shop"
+        assert navigate(port, "/shop/item/1")[2] == b"shop"
+        assert ask(port, "/")[0] == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])

@@ -24,11 +24,17 @@ APP = {"index.html": "<h1>Hi</h1>\n", "assets/song.mp3": "sound", ".gitignore": 
 
 
 @pytest.fixture
-def solve_with(tmp_path: Path, make_dataset: Callable[..., Path]) -> Callable[..., tuple[SolveSummary, dict[str, Any]]]:
+def solve_with(
+    tmp_path: Path, make_dataset: Callable[..., Path]
+) -> Callable[..., tuple[SolveSummary, dict[str, Any]]]:
     """Solves one-file tasks with a bash script as the agent; gives the summary and each case's manifest."""
 
     def run(
-        script: str, cases: dict[str, dict[str, str]] | None = None, *, timeout_s: float = 60, name: str = "scripted",
+        script: str,
+        cases: dict[str, dict[str, str]] | None = None,
+        *,
+        timeout_s: float = 60,
+        name: str = "scripted",
         request: str = "Please change it.",
     ) -> tuple[SolveSummary, dict[str, SubmissionManifest | None]]:
         agent = tmp_path / f"{name}.yaml"
@@ -121,7 +127,12 @@ def test_c18_an_application_with_history_shows_one_baseline_commit(
 ) -> None:
     project = make_dataset({"one": APP}, root="data-history") / "cases/one/project"
     identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
-    for args in (["init", "-q"], ["add", "-Af"], [*identity, "commit", "-qm", "start"], ["checkout", "-qb", "answer"]):
+    for args in (
+        ["init", "-q"],
+        ["add", "-Af"],
+        [*identity, "commit", "-qm", "start"],
+        ["checkout", "-qb", "answer"],
+    ):
         subprocess.run(["git", *args], cwd=project, check=True)
     (project / "index.html").write_text("the answer")
     subprocess.run(["git", *identity, "commit", "-qam", "answer"], cwd=project, check=True)

@@ -9,6 +9,8 @@ import pytest
 
 from bench.errors import InfraError
 from sandboxes.docker_sandbox import DockerSandbox
+from sandboxes.images import image_tag
+from sandboxes.reap import leftovers
 from sandboxes.sandbox import MIB, Limits, SandboxSpec, TreePolicy
 
 pytestmark = pytest.mark.docker
@@ -145,3 +147,36 @@ def test_kill_everything_inside_leaves_the_container_and_its_workspace_alive(box
     assert (ended.ok, out) == (True, "done\n")
     _, out, _ = run(box, "sh", "-c", "cat kept; ps -e -o comm= | grep -c sleep")
     assert out == "kept\n0\n"
+
+
+def test_a_sandbox_whose_only_process_is_killed_from_outside_is_told_as_broken(box, run):
+    box.kill()
+    ended, _, _ = run(box, "sh", "-c", "true")
+    assert (ended.exit_code, ended.broken, ended.ok) == (None, True, False)
+
+
+def test_nothing_is_copied_out_of_a_dead_container_as_if_it_were_empty(box, tmp_path: Path):
+    box.kill()
+    with pytest.raises(InfraError, match="its workspace with it"):
+        box.get_tree("/workspace", tmp_path / "tree", TreePolicy())
+
+
+def test_a_frozen_sandbox_refuses_to_run_more_and_says_so(box, run):
+    box.freeze()
+    with pytest.raises(InfraError, match="true"):
+        run(box, "true")
+
+
+def test_an_image_that_does_not_exist_is_the_machines_trouble(make_box):
+    with pytest.raises(InfraError, match="no-such-image"):
+        make_box(image="no-such-image:here")
+
+
+def test_leaving_the_block_removes_container_and_volumes_though_a_child_ignores_its_end():
+    limits = Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB, home_bytes=4 * MIB, tmp_bytes=4 * MIB)
+    spec = SandboxSpec(role="solver", image=image_tag("base"), run="test-leaving", limits=limits)
+    with DockerSandbox(spec) as sandbox:
+        sandbox.spawn(["sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done"])
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    assert [found for found in leftovers() if found.run == "test-leaving"] == []

@@ -11,7 +11,7 @@ const { execFileSync } = require('child_process');
 const { chromium } = require('/opt/playwright-core');
 
 const FOLDER = process.env.CDB_SOCKETS || '/sockets';
-const CHROMIUM = '/usr/bin/chromium';
+const CHROMIUM = '/usr/bin/chromium-headless-shell';
 const ARGS = [
   '--use-fake-device-for-media-stream',
   '--use-fake-ui-for-media-stream',

@@ -32,6 +32,10 @@ const tricks = {
     say('warming up for ever');
     setInterval(() => {}, 1000);
   },
+  'hanging-neighbours': () => {
+    for (const port of [2999, 3000, 3002]) require('net').createServer(() => {}).listen(port);
+    setTimeout(() => server.listen(3001), 300);
+  },
   broken: () => http.createServer((_, response) => { response.statusCode = 500; response.end('boom'); }).listen(3000),
   dies: () => {
     console.error('cannot find the database');

@@ -1,0 +1,217 @@
+"""How an application is installed, built and served: learned once on the trusted start application.
+
+A plan is tried first on every submission; `fits` says why it would not do there any more, and then the
+submission's own plan is learned. Heuristics only read files: nothing of the application runs here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Literal
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from bench.errors import DataError
+from evaluator.npm_plan import NpmFacts, npm_facts, package_folders
+from evaluator.records import Strict
+
+STATIC_PORT = 8080
+SKIPPED = frozenset({"node_modules", "_attachments", "_annotations", "bower_components", "__MACOSX"})
+"""Folders in which no application is looked for (beside those whose name begins with a dot)."""
+USUAL_FOLDERS = ("public", "dist", "build", "out", "src", "www", "docs", "site", "app")
+MAX_DEPTH = 4
+MAX_SCANNED_FILES = 300
+MAX_SCANNED_BYTES = 2_000_000
+CLIENT_ROUTES = re.compile(r"\bhistory\s*\.\s*pushState\s*\(|createBrowserRouter|BrowserRouter|createWebHistory\s*\(")
+LOCAL_ADDRESS = re.compile(r"""(?:src|href)\s*=\s*["']?/(?!/)([^"'\s>?#]+)""", re.IGNORECASE)
+
+
+class ServePlan(Strict):
+    """Everything that decides how an application is built and served; recorded, and part of a build's key."""
+
+    kind: Literal["static", "npm"]
+    root: str = "."
+    """Folder below the tree: for `static` the one that is served, for `npm` the one with package.json."""
+    entry: str = ""
+    """Path below the served folder at which the application opens, empty or ending in `/`."""
+    index: str = "index.html"
+    """The page that is served for `entry`'s folder."""
+    tool: str = ""
+    """What builds or serves it (`vite`, `react-scripts`, `node`, …), as far as known."""
+    package_manager: Literal["npm", "pnpm", "yarn"] | None = None
+    lock: str | None = None
+    """Name of the lock file in `root`."""
+    install: list[str] = Field(default_factory=list)
+    """Command of the install phase; empty when there is nothing to install."""
+    build: list[str] = Field(default_factory=list)
+    output: str | None = None
+    """Folder below the tree that the build fills; it is served as static files. None with a `start` command."""
+    start: list[str] = Field(default_factory=list)
+    """Command that serves the application itself (HOST and PORT are set for it)."""
+    port: int = STATIC_PORT
+    """Port of our static server, or the one suggested to `start`; which it takes is found out."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Environment added to install, build and start."""
+    spa_fallback: bool = False
+    base_path: str = "/"
+    """Path at which the built files expect to be mounted; begins and ends with `/`."""
+    node: str | None = None
+    """Node version the application asks for (engines, .nvmrc), verbatim."""
+
+
+class UnknownApplication(DataError):
+    """The tree is no application that we know how to serve."""
+
+
+def learn_plan(tree: Path) -> ServePlan:
+    """Reads the plan off an application's files. Raises UnknownApplication with all that was looked for."""
+    looked = []
+    for folder in package_folders(tree):
+        facts = npm_facts(folder)
+        looked.append(f"{_relative(folder, tree)}/package.json: {facts.verdict}")
+        if facts.broken:
+            raise UnknownApplication(f"{_relative(folder, tree)}/package.json {facts.verdict}")
+        if facts.recognised:
+            return _npm_plan(tree, folder, facts)
+    page = first_page(tree)
+    if page:
+        return _static_plan(tree, page)
+    raise UnknownApplication(
+        f"no application was recognised in {tree.name}/. Looked for: a package.json that builds or starts one "
+        f"(found: {'; '.join(looked) or 'none'}); an HTML page at most {MAX_DEPTH} folders down (found: none). "
+        f"Top of the tree: {', '.join(sorted(entry.name for entry in tree.iterdir())[:20]) or 'empty'}"
+    )
+
+
+def fits(plan: ServePlan, tree: Path) -> str | None:
+    """Why `plan`, as learned on the start application, does not fit `tree`; None when it does.
+
+    Learning is repeated on `tree` and what decides how it is served is compared: a lock file that came or
+    went, or another version of the tool, changes nothing.
+    """
+    try:
+        own = learn_plan(tree)
+    except UnknownApplication as error:
+        return str(error)
+    changes = [
+        f"{name} was {getattr(plan, name)!r} and is {getattr(own, name)!r}"
+        for name in ("kind", "root", "entry", "index", "tool", "build", "output", "start", "spa_fallback")
+        if getattr(plan, name) != getattr(own, name)
+    ]
+    return "; ".join(changes) or None
+
+
+def _npm_plan(tree: Path, folder: Path, facts: NpmFacts) -> ServePlan:
+    output = None
+    if facts.output is not None:
+        output = _joined(_relative(folder, tree), facts.output)
+    return ServePlan(
+        kind="npm",
+        root=_relative(folder, tree),
+        tool=facts.tool,
+        package_manager=facts.package_manager,
+        lock=facts.lock,
+        install=list(facts.install),
+        build=list(facts.build),
+        output=output,
+        start=list(facts.start),
+        port=facts.port if facts.start else STATIC_PORT,
+        env=dict(facts.env),
+        spa_fallback=not facts.start,
+        node=facts.node,
+    )
+
+
+def _joined(root: str, output: str) -> str:
+    """`output` (relative to `root`) as a path below the tree; the tool's own default when it leads out."""
+    path = os.path.normpath(PurePosixPath(root) / output)
+    if path.startswith(("..", "/")):
+        path = os.path.normpath(PurePosixPath(root) / "dist")
+    return path
+
+
+def _static_plan(tree: Path, page: Path) -> ServePlan:
+    folder = page.parent
+    root, entry = ".", _relative(folder, tree)
+    if entry == ".":
+        entry = ""
+    elif _is_own_root(tree, page):
+        root, entry = entry, ""
+    else:
+        entry += "/"  # served below the whole tree, so that ../shared files and /_attachments are there too
+    routes = any(CLIENT_ROUTES.search(text) for text in _texts(folder))
+    return ServePlan(kind="static", root=root, entry=entry, index=page.name, spa_fallback=routes)
+
+
+def _is_own_root(tree: Path, page: Path) -> bool:
+    """Whether the page's root-absolute addresses mean the page's folder rather than the top of the tree."""
+    addresses = LOCAL_ADDRESS.findall(_text(page))
+    own = sum((page.parent / address).exists() for address in addresses)
+    return bool(own > sum((tree / address).exists() for address in addresses))
+
+
+def mount_path(folder: Path, page: Path) -> str:
+    """The base path that built files expect: the prefix of the page's root-absolute addresses that has to go
+    before they name files of `folder`. `/` when they do already, or when there are none."""
+    votes: dict[str, int] = {}
+    for address in LOCAL_ADDRESS.findall(_text(page)):
+        parts = [part for part in unquote(address).split("/") if part]
+        for cut in range(len(parts)):
+            if folder.joinpath(*parts[cut:]).is_file():
+                prefix = "/" + "".join(f"{part}/" for part in parts[:cut])
+                votes[prefix] = votes.get(prefix, 0) + 1
+                break
+    return max(votes, key=lambda prefix: (votes[prefix], -len(prefix)), default="/")
+
+
+def first_page(tree: Path) -> Path | None:
+    """The shallowest index.html, in the folder most usual for one; without any, the shallowest HTML page."""
+    index: list[Path] = []
+    other: list[Path] = []
+    for path in _files(tree, MAX_DEPTH):
+        if path.name.lower() in {"index.html", "index.htm"}:
+            index.append(path)
+        elif path.suffix.lower() in {".html", ".htm"}:
+            other.append(path)
+    return min(index or other, key=lambda path: _rank(path.relative_to(tree).parts), default=None)
+
+
+def _rank(parts: Sequence[str]) -> tuple[int, int, Sequence[str]]:
+    folder = parts[0] if len(parts) > 1 else ""
+    usual = USUAL_FOLDERS.index(folder) if folder in USUAL_FOLDERS else len(USUAL_FOLDERS)
+    return len(parts), usual, parts
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    wanted = {".html", ".htm", ".js", ".mjs", ".jsx", ".ts", ".tsx"}
+    scripts = (path for path in _files(folder, MAX_DEPTH) if path.suffix.lower() in wanted)
+    for _, path in zip(range(MAX_SCANNED_FILES), scripts, strict=False):
+        yield _text(path)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_SCANNED_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _files(folder: Path, depth: int) -> Iterator[Path]:
+    """Regular files below `folder`, links not followed, in a fixed order, none from folders to be skipped."""
+    for place, folders, names in os.walk(folder):
+        level = len(Path(place).relative_to(folder).parts)
+        kept = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
+        folders[:] = kept if level < depth else []
+        for name in sorted(names):
+            path = Path(place) / name
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _relative(folder: Path, tree: Path) -> str:
+    return folder.relative_to(tree).as_posix()

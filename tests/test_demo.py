@@ -1,0 +1,153 @@
+"""The demo, run once as a user would, and everything it promises."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.journal import of_type, read_journal
+from sandboxes.reap import leftovers
+
+pytestmark = [pytest.mark.docker, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+TRUTH = Path(__file__).parent.parent / "evaluator/sample/cases"
+RunCdb = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True)
+class Demo:
+    folder: Path
+    answer: dict[str, Any]
+
+    def records(self, agent: str, kind: str) -> list[dict[str, Any]]:
+        return list(of_type(read_journal(self.folder / "results" / agent / "journal.jsonl").records, kind))
+
+    def criteria(self, agent: str) -> dict[tuple[str, int], dict[str, Any]]:
+        return {(r["case"], r["criterion_index"]): r for r in self.records(agent, "criterion")}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, run_cdb: RunCdb) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    ended = run_cdb(["demo", "--out", folder, "--json"], deadline_s=800)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    yield Demo(folder, json.loads(ended.stdout))
+
+
+def truth(agent: str) -> dict[tuple[str, int], str]:
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in TRUTH.glob("*/truth.json")]
+    return {(f["case"], int(index)): verdict for f in files for index, verdict in f["truth"][agent].items()}
+
+
+def test_the_answer_is_one_object_with_report_agents_and_time(demo: Demo) -> None:
+    assert set(demo.answer) == {"report", "agents", "wall_s"}
+    assert Path(demo.answer["report"]).is_file()
+    assert set(demo.answer["agents"]) == {"gold", "partial", "stub"}
+    assert all(set(a) == {"strict", "graded", "full", "coverage"} for a in demo.answer["agents"].values())
+
+
+def test_gold_scores_100_and_partial_strictly_between(demo: Demo) -> None:
+    agents = demo.answer["agents"]
+    assert (agents["gold"]["strict"], agents["gold"]["graded"], agents["gold"]["full"]) == (100.0, 100.0, 100.0)
+    assert all(a["coverage"] == "5/5" for a in agents.values())
+    for metric in ("strict", "graded"):
+        assert agents["stub"][metric] < agents["partial"][metric] < 100.0
+        assert agents["partial"][metric] > 0.0
+
+
+def test_the_stub_gets_nothing_for_any_change(demo: Demo) -> None:
+    changes = [r for r in demo.records("stub", "criterion") if r["kind"] != "preservation"]
+    assert len(changes) >= 15
+    assert {r["verdict"] for r in changes} == {"FAIL"}
+
+
+@pytest.mark.parametrize("agent", ["gold", "partial", "stub"])
+def test_every_verdict_is_the_true_one(demo: Demo, agent: str) -> None:
+    found = {key: record["verdict"] for key, record in demo.criteria(agent).items()}
+    wrong = {key: (found.get(key), verdict) for key, verdict in truth(agent).items() if found.get(key) != verdict}
+    assert wrong == {}
+    assert found.keys() == truth(agent).keys()
+
+
+def test_some_credit_is_taken_away_by_other_inputs(demo: Demo) -> None:
+    rules = {r["columns"]["witnessed"]["rule"] for r in demo.records("stub", "criterion")}
+    assert "varied_inputs" in rules
+
+
+def test_every_credit_stands_on_replays_on_submission_and_start(demo: Demo) -> None:
+    for agent in demo.answer["agents"]:
+        for record in demo.records(agent, "criterion"):
+            for sub in record["sub_requirements"]:
+                if not sub["witnessed"]:
+                    continue
+                held = [r for r in sub["replays"] if r["app"] == "submission" and r["outcome"] == "held"]
+                start = [r for r in sub["replays"] if r["purpose"] == "vacuity"]
+                assert len(held) >= 2, record
+                assert [r["outcome"] for r in start] == ["held" if record["kind"] == "preservation" else "failed"], (
+                    record
+                )
+                assert (demo.folder / "results" / agent / sub["witness"]).is_file()
+
+
+def test_every_picture_a_record_names_is_there(demo: Demo) -> None:
+    for agent in demo.answer["agents"]:
+        results = demo.folder / "results" / agent
+        for record in demo.records(agent, "criterion"):
+            for name in (record["start_frame"], record["submission_frame"]):
+                assert name is None or (results / name).stat().st_size > 1000
+        for record in demo.records(agent, "case"):
+            assert set(record["shots"]) == {f"{a}_{s}" for a in ("start", "submission") for s in ("desktop", "phone")}
+            assert all((results / name).is_file() for name in record["shots"].values())
+
+
+def test_scoring_again_gives_the_same_bytes(demo: Demo, run_cdb: RunCdb, tmp_path: Path) -> None:
+    results = demo.folder / "results/partial"
+    arguments = [
+        "--cases",
+        results / "cases.json",
+        "--results",
+        results / "journal.jsonl",
+        "--out",
+        tmp_path / "s.json",
+    ]
+    assert run_cdb(["score", *arguments]).returncode == 0
+    assert (tmp_path / "s.json").read_bytes() == (results / "scores.json").read_bytes()
+
+
+def test_a_credit_replays_and_a_spoiled_application_is_caught(demo: Demo, run_cdb: RunCdb, tmp_path: Path) -> None:
+    copy = tmp_path / "moved"
+    shutil.copytree(demo.folder, copy, symlinks=True)
+    case, index = next(
+        key for key, r in demo.criteria("gold").items() if r["kind"] != "preservation" and "plant" in key[0]
+    )
+    replay = ["replay", copy / "results/gold", case, str(index)]
+    again = run_cdb(replay)
+    assert again.returncode == 0, again.stdout + again.stderr
+    submission = copy / "runs/gold__none__1/submissions" / case
+    page = submission / "index.html"
+    page.write_text(page.read_text().replace("</body>", "<script>document.body.textContent = '';</script></body>"))
+    broken_seal = run_cdb(replay)
+    assert broken_seal.returncode == 1
+    assert "changed: index.html" in broken_seal.stderr
+    assert run_cdb(["seal", submission, "--again"]).returncode == 0
+    spoiled = run_cdb(replay)
+    assert spoiled.returncode == 1
+    assert "now: FAIL" in spoiled.stdout
+    assert "propose on submission: failed" in spoiled.stdout
+
+
+def test_the_same_judging_again_repeats_nothing(demo: Demo, run_cdb: RunCdb) -> None:
+    before = demo.criteria("stub")
+    arguments = ["--cases", demo.folder / "evaluation/stub/cases.json", "--out", demo.folder / "results/stub"]
+    assert run_cdb(["judge", *arguments, "--model", "recorded"]).returncode == 0
+    assert demo.criteria("stub") == before
+
+
+def test_nothing_is_left_of_it(demo: Demo) -> None:
+    assert [found for found in leftovers() if found.owner.is_dead] == []
