@@ -94,7 +94,7 @@ def solve(
     from harness.agents.catalogue import find_agent
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
-    from sandboxes.docker_sandbox import DockerSandbox
+    from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
     from sandboxes.images import image_tag
     from sandboxes.reap import reap
 
@@ -109,7 +109,7 @@ def solve(
         timeout_s=timeout,
         concurrency=concurrency,
     )
-    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress)
+    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:

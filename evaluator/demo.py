@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import CdbError
+from bench.pool import stopping_on_signals
 from evaluator.sample_release import make_sample_release
 
 AGENTS = ("gold", "partial", "stub")
@@ -115,12 +116,17 @@ class _Steps:
         )  # fmt: skip
         last = ""
         assert process.stdout is not None
-        with (self.folder / "demo.log").open("a", encoding="utf-8") as log:
+        with (
+            stopping_on_signals(process.terminate) as stop,
+            (self.folder / "demo.log").open("a", encoding="utf-8") as log,
+        ):
             for line in process.stdout:
                 log.write(line)
                 log.flush()
                 self.progress("  " + line.rstrip())
                 last = line.strip()
+            process.wait()
+        stop.raise_if_set()
         if code := process.wait():
             raise CdbError(
                 f"`cdb {' '.join(verb)}` ended with {code}: {last}; the whole log: {self.folder / 'demo.log'}"

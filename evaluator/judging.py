@@ -17,6 +17,7 @@ from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, write_cases
 from evaluator.judges.judge import Judge
 from evaluator.sidecar import playwright_driver
+from sandboxes.docker_sandbox import kill_open_sandboxes
 from sandboxes.images import image_tag
 from sandboxes.mirror import Mirror
 
@@ -56,7 +57,7 @@ def judge_all(
     with (
         Journal(results / "journal.jsonl") as journal,
         Mirror(log=results / "mirror.jsonl") as mirror,
-        stopping_on_signals(lambda: None) as stop,
+        stopping_on_signals(kill_open_sandboxes) as stop,
     ):
         bench = Bench(
             run=results.name,
@@ -71,7 +72,8 @@ def judge_all(
         waiting = [case for case in cases.cases if case.case not in _finished(results)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
         for result in run_all(_case_job(bench, progress), waiting, concurrency=concurrency, stop=stop):
-            _append(journal, result, written)
+            if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
+                _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
     return _summary(results, cases)
 

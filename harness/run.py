@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from bench.submission import read_manifest
 from bench.task import Dataset, Task
 from harness.agents.agent import Agent
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
-from sandboxes.sandbox import Limits, Sandbox, SandboxSpec
+from sandboxes.sandbox import Limits
 
 MAX_TRIES = 3
 """How often a trial that infrastructure failed is tried in one call."""
@@ -59,9 +58,14 @@ def entry_name(agent: Agent, attempt: int) -> str:
 
 
 def solve(
-    dataset: Dataset, agent: Agent, settings: SolveSettings, sandbox_factory: SandboxFactory, progress: Progress
+    dataset: Dataset,
+    agent: Agent,
+    settings: SolveSettings,
+    sandbox_factory: SandboxFactory,
+    progress: Progress,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> SolveSummary:
-    """Solve every task that has no finished trial yet.
+    """Solve every task that has no finished trial yet. `on_stop` frees what trials wait for when the run must stop.
 
     Raises UsageError when the entry was begun under another identity or another process writes it, Interrupted
     after SIGINT or SIGTERM (finished trials are kept, running containers are killed).
@@ -69,12 +73,11 @@ def solve(
     entry = settings.out / entry_name(agent, settings.attempt)
     submissions = settings.submissions or entry / "submissions"
     hold_identity(entry, _identity(dataset, agent, settings))
-    running = RunningSandboxes(sandbox_factory)
-    with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(running.kill_all) as stop:
+    with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(on_stop) as stop:
         done = _finished(entry, submissions)
         waiting = [task for task in dataset.tasks if task.case_id not in done]
         journal.append({"type": "run", "step": "solve", "waiting": len(waiting), "done": len(done)})
-        trial = _trial_job(agent, settings, entry, submissions, running, journal, stop, progress)
+        trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress)
         for result in run_all(trial, waiting, concurrency=settings.concurrency, stop=stop):
             done[result.case] = result.outcome
         journal.append({"type": "end", "step": "solve", "outcomes": done})
@@ -87,7 +90,7 @@ def _trial_job(
     settings: SolveSettings,
     entry: Path,
     submissions: Path,
-    running: RunningSandboxes,
+    open_sandbox: SandboxFactory,
     journal: Journal,
     stop: StopFlag,
     progress: Progress,
@@ -104,7 +107,7 @@ def _trial_job(
     def job(task: Task) -> TrialResult:
         for number in range(1, MAX_TRIES + 1):
             folder = _next_try(entry / "trials" / task.case_id)
-            result = run_trial(task, agent, trial_settings, folder, running)
+            result = run_trial(task, agent, trial_settings, folder, open_sandbox)
             if stop.is_set():
                 result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
             journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
@@ -152,46 +155,3 @@ def _next_try(folder: Path) -> Path:
     fresh = folder / str(number)
     fresh.mkdir(parents=True)
     return fresh
-
-
-class RunningSandboxes:
-    """Opens sandboxes and remembers the open ones, so that a stopped run can kill them at once."""
-
-    def __init__(self, factory: SandboxFactory) -> None:
-        self._factory = factory
-        self._open: set[Sandbox] = set()
-        self._lock = threading.Lock()  # guards _open: trials open and close from their own threads
-
-    def __call__(self, spec: SandboxSpec) -> _Tracked:
-        return _Tracked(self, self._factory(spec))
-
-    def add(self, sandbox: Sandbox) -> None:
-        with self._lock:
-            self._open.add(sandbox)
-
-    def discard(self, sandbox: Sandbox) -> None:
-        with self._lock:
-            self._open.discard(sandbox)
-
-    def kill_all(self) -> None:
-        with self._lock:
-            opened = list(self._open)
-        for sandbox in opened:
-            sandbox.kill()
-
-
-class _Tracked:
-    """A sandbox's `with` block that tells the register."""
-
-    def __init__(self, register: RunningSandboxes, inner: Any) -> None:
-        self._register, self._inner = register, inner
-        self._sandbox: Sandbox
-
-    def __enter__(self) -> Sandbox:
-        self._sandbox = self._inner.__enter__()
-        self._register.add(self._sandbox)
-        return self._sandbox
-
-    def __exit__(self, *exc: object) -> None:
-        self._register.discard(self._sandbox)
-        self._inner.__exit__(*exc)

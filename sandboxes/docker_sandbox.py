@@ -6,6 +6,7 @@ import io
 import logging
 import secrets
 import tarfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,18 @@ _SPAWN = 'log=$1; shift; exec "$@" >"$log" 2>&1 </dev/null'
 """Run by sh with the log and the command as arguments; nothing is put into this text."""
 
 
+_open: set[DockerSandbox] = set()
+_open_lock = threading.Lock()  # guards _open: sandboxes open and close in their own threads
+
+
+def kill_open_sandboxes() -> None:
+    """Kill every container this process has open, so that whoever waits for one gets on: for a run that must stop."""
+    with _open_lock:
+        opened = list(_open)
+    for sandbox in opened:
+        sandbox.kill()
+
+
 class DockerSandbox:
     """One container of this process's engine. Created and started on entering, removed on leaving.
 
@@ -58,6 +71,8 @@ class DockerSandbox:
         return self._id
 
     def __enter__(self) -> DockerSandbox:
+        with _open_lock:
+            _open.add(self)
         try:
             with _engine_errors(f"start a {self.spec.role} container from {self.spec.image}"):
                 self._id = self._create()
@@ -97,6 +112,8 @@ class DockerSandbox:
         A failure is logged, not raised: it must not hide what ended the block, and the container's owner
         label lets it be reaped later.
         """
+        with _open_lock:
+            _open.discard(self)
         try:
             for attempt in retrying():
                 with attempt:
@@ -219,7 +236,7 @@ class DockerSandbox:
 
     def kill(self) -> None:
         try:
-            self._client.api.kill(self.id, signal="SIGKILL")
+            self._client.api.kill(self._id or self.name, signal="SIGKILL")
         except APIError as error:
             if error.response is None or error.response.status_code not in (404, _CONFLICT):
                 raise InfraError(f"cannot kill {self.name}: {error.explanation}") from error

@@ -64,14 +64,9 @@ class RecordedJudge:
 
 
 def tried(sub: str, witness: Witness, attempt: Attempt) -> Claim:
-    """Held at once is a claim; a failure is tried again, and a third time when the two disagree."""
-    attempts = [attempt(sub, witness)]
-    if attempts[0].outcome != "held":
-        attempts.append(attempt(sub, witness))
-        if attempts[1].outcome == "held":
-            attempts.append(attempt(sub, witness))
-    held = sum(replay.outcome == "held" for replay in attempts)
-    return Claim(sub, holds=2 * held > len(attempts), witness=witness, attempts=tuple(attempts))
+    """What holds is claimed."""
+    replay = attempt(sub, witness)
+    return Claim(sub, holds=replay.outcome == "held", witness=witness, attempts=(replay,))
 
 
 @cache
