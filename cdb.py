@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from bench.errors import CdbError
+from bench.errors import CdbError, UsageError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -178,7 +178,8 @@ def score(
     from evaluator.score import score as score_journal
     from evaluator.score import settings_beside
 
-    found = score_journal(read_cases(cases), results, settings=settings_beside(results))
+    prepared = read_cases(cases)
+    found = score_journal(prepared, results, settings=settings_beside(results, prepared))
     write_json(out, found)
     for warning in found["warnings"]:
         _progress(f"warning: {warning}")
@@ -202,6 +203,8 @@ def replay(results: Path, case: str, criterion: int, as_json: Json = False) -> N
         "notes": list(again.notes),
     }
     _answer(as_json, found, lines)
+    if again.now.verdict is None and again.now.outcome != "ok":
+        raise typer.Exit(3)
     if not again.holds:
         raise typer.Exit(1)
 
@@ -213,12 +216,15 @@ def seal(
     as_json: Json = False,
 ) -> None:
     """Seal a folder that was made or changed by hand; it is then a submission of unknown origin."""
-    from bench.submission import manifest_path, seal_in_place, who_made
+    from bench.submission import manifest_path, seal_in_place
 
+    submission = submission.resolve()
+    if not submission.is_dir():
+        raise UsageError(f"{submission} is no folder; pass one submission, the folder named after its case")
     path = manifest_path(submission.parent, submission.name)
     if path.exists() and not again:
         raise CdbError(f"{submission} is sealed already; pass --again to seal what lies there now")
-    manifest = seal_in_place(submission, None, who=who_made(submission.parent))
+    manifest = seal_in_place(submission, None, who={})
     _answer(as_json, {"manifest": str(path), "digest": manifest.digest}, [f"sealed {submission}: {manifest.digest}"])
 
 
@@ -291,18 +297,24 @@ def main() -> None:
     try:
         app()
     except CdbError as error:
-        _fail(error)
+        _fail(str(error), error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}; check the path, its permissions and the disk", 1)
 
 
-def _fail(error: CdbError) -> NoReturn:
+def _fail(message: str, exit_code: int) -> NoReturn:
     from bench.terminal import safe
 
-    print(f"cdb: {safe(str(error))}", file=sys.stderr)
-    raise SystemExit(error.exit_code)
+    print(f"cdb: {safe(message)}", file=sys.stderr)
+    raise SystemExit(exit_code)
 
 
 def _ids(only: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in only.split(",") if part.strip())
+    ids = tuple(part.strip() for part in only.split(",") if part.strip())
+    if only and not ids:
+        raise UsageError(f"--only {only!r} names no case")
+    return ids
 
 
 def _progress(line: str) -> None:

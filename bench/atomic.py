@@ -33,7 +33,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON with sorted keys: the same value always gives the same bytes."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_bytes(path, (text + "\n").encode("utf-8"))
+    write_bytes(path, (text + "\n").encode("utf-8", "backslashreplace"))  # a lone surrogate becomes an escape
 
 
 def sync_folder(folder: Path) -> None:

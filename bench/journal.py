@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from bench.errors import DataError, UsageError
+from bench.errors import DataError, InfraError, UsageError
 
 SCHEMA = "cdb.journal/1"
 GENESIS = "0" * 64
@@ -81,7 +81,7 @@ class Journal:
         self._guard = _take_lock(self.path.with_suffix(".lock"))
         try:
             found = read_journal(self.path)
-            self._stream = self.path.open("ab")
+            self._stream = self.path.open("ab", buffering=0)
             if found.torn_bytes:
                 self._stream.truncate(self.path.stat().st_size - found.torn_bytes)
         except BaseException:
@@ -105,12 +105,24 @@ class Journal:
                 **payload,
             }
             line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
-            self._stream.write(line + b"\n")
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
+            self._write(line + b"\n")
             self._hash = hashlib.sha256(line).hexdigest()
             self._count += 1
             return record
+
+    def _write(self, line: bytes) -> None:
+        """Write one whole line or nothing: after a failure (a full disk) the file is as it was before."""
+        before = self._stream.seek(0, os.SEEK_END)
+        try:
+            written = self._stream.write(line)
+            if written != len(line):
+                raise OSError(f"only {written} of {len(line)} bytes could be written")
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            os.ftruncate(self._stream.fileno(), before)
+            raise InfraError(
+                f"{self.path} cannot be written ({error}); free some disk and run the same command again"
+            ) from error
 
 
 def _take_lock(path: Path) -> IO[str]:

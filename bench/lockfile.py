@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import __version__
 from bench.atomic import write_json
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 
 SCHEMA = "cdb.lock/1"
 
@@ -24,7 +24,10 @@ def hold_identity(folder: Path, identity: dict[str, Any]) -> None:
     if not path.exists():
         write_json(path, wanted)
         return
-    found = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON ({error}); restore it, or choose another --out") from error
     lines = list(_differences("", found, wanted))
     if lines:
         raise UsageError(

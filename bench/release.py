@@ -80,6 +80,13 @@ def verify_files(release: Release) -> list[str]:
     for archive in (SOLVER_ARCHIVE, EVALUATION_ARCHIVE):
         if archive not in good:
             raise DataError(f"{sums} does not list {archive}; download the whole release again")
+    folders = (release.folder, *(release.folder / name for name in ("data", "rubrics")))
+    here = {
+        p.relative_to(release.folder).as_posix() for f in folders if f.is_dir() for p in f.iterdir() if p.is_file()
+    }
+    unlisted = sorted(name for name in here - set(good) - {CHECKSUMS} if not PurePosixPath(name).name.startswith("."))
+    if unlisted:
+        raise DataError(f"{sums} does not list {unlisted[0]}, so it cannot be trusted; remove it or download again")
     return good
 
 
@@ -183,7 +190,11 @@ def _is_truncated(path: Path) -> bool:
 
 
 def _checksum_lines(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 ({error}); download it again") from error
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         expected, separator, name = line.partition(" ")

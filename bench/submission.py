@@ -105,9 +105,12 @@ def read_manifest(submissions: Path, case: str) -> SubmissionManifest | None:
     if not path.exists():
         return None
     try:
-        return SubmissionManifest.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        manifest = SubmissionManifest.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, ValidationError) as error:
         raise DataError(f"{path} is no {SCHEMA} manifest: {error}") from error
+    if manifest.case != case:
+        raise DataError(f"{path} is the seal of {manifest.case!r}, not of {case!r}; put the right manifest back")
+    return manifest
 
 
 def check_seal(submissions: Path, manifest: SubmissionManifest) -> None:
@@ -139,6 +142,10 @@ def who_made(submissions: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not JSON ({error})") from error
     if not isinstance(content, dict):
         raise DataError(f"{path} must be an object with agent, model, harness and notes")
+    if wrong := [
+        key for key in ("agent", "model", "harness", "notes") if not isinstance(content.get(key, ""), str | None)
+    ]:
+        raise DataError(f"{path}: {wrong[0]} must be a text")
     unknown = set(content) - {"agent", "model", "harness", "notes", "attempt"}
     if unknown:
         raise DataError(f"{path}: unknown keys {sorted(unknown)}; known: agent, model, harness, notes, attempt")

@@ -155,8 +155,11 @@ def _declared(root: Path, found: list[str]) -> tuple[str, list[str]]:
     card = root / DATASET_CARD
     if not card.is_file():
         return "unnamed dataset", found
-    content = json.loads(card.read_text(encoding="utf-8"))
-    return str(content["name"]), list(content["case_ids"])
+    try:
+        content = json.loads(card.read_text(encoding="utf-8"))
+        return str(content["name"]), [str(case) for case in content["case_ids"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{card} cannot be understood ({error!r}); extract the release again") from error
 
 
 def _files_below(project: Path, folder: str) -> tuple[str, ...]:

@@ -34,6 +34,10 @@ class Bench:
     """Built start applications, shared by all judgings: trusted, keyed by content."""
     judge: Judge
     mirror: Mirror
+    built: Path
+    """Where built submissions go, CASE/ each."""
+    logs: Path
+    """Where build logs go, CASE/ each."""
     start_replays: Path
     """Folder of what was seen on start applications, shared by the judgings that are given the same one."""
 
@@ -99,11 +103,11 @@ def running_applications(case: Case, bench: Bench, driver: Playwright) -> Iterat
     submission = (bench.cases_folder / case.submission.folder).resolve()
     if case.serve_plan is None:
         raise InfraError(f"{case.case}: no way to serve its start application: {case.serve_plan_error}")
-    logs = bench.results / "evidence" / case.case
+    logs = bench.logs / case.case
     with ExitStack() as stack:
         start_built = _built_start(case, case.serve_plan, project, bench, logs)
         plan = case.serve_plan if fits(case.serve_plan, submission) is None else _learned(submission)
-        built = _build(plan, submission, bench.results / "built" / case.case, case, bench, logs / "build")
+        built = _build(plan, submission, bench.built / case.case, case, bench, logs / "build")
         if built.outcome != "ok":
             raise NotServed("build_failed", built.reason)
         serving = _Serving(case, bench, driver, stack, start_built)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import traceback
+from collections.abc import Set
 from dataclasses import dataclass
 
 from playwright.sync_api import Playwright
@@ -27,11 +29,14 @@ class CaseResult:
     case: CaseRecord
 
 
-def judge_case(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
-    """Judge one case. Trouble of the machine becomes an unscored `infra_error`, never an exception."""
+def judge_case(case: Case, bench: Bench, driver: Playwright, done: Set[int] = frozenset()) -> CaseResult:
+    """Judge one case, but for the criteria in `done` (indexes), which have their verdicts.
+
+    Trouble of the machine becomes an unscored `infra_error`, never an exception.
+    """
     began = time.monotonic()
     try:
-        result = _judge(case, bench, driver)
+        result = _judge(case, bench, driver, done)
     except NotServed as error:
         result = _whole(case, error.outcome, str(error))
     except InfraError as error:
@@ -42,10 +47,10 @@ def judge_case(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
         note.write_text(traceback.format_exc(), encoding="utf-8")
         result = _unscored(case, f"{type(error).__name__}: {error}")
     record = result.case.model_copy(update={"duration_s": round(time.monotonic() - began, 3)})
-    return CaseResult(result.criteria, record)
+    return CaseResult([c for c in result.criteria if c.criterion_index not in done], record)
 
 
-def _judge(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
+def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> CaseResult:
     if case.submission is None:
         if case.trial and TRIAL[case.trial.outcome].counts == "unscored":
             return _unscored(case, f"the trial ended as {case.trial.outcome}: {case.trial.reason}")
@@ -62,10 +67,13 @@ def _judge(case: Case, bench: Bench, driver: Playwright) -> CaseResult:
     with running_applications(case, bench, driver) as applications:
         shots = look(applications, bench.results, bench.results / "evidence" / case.case)
         for criterion, plan in zip(case.criteria, case.plan, strict=True):
+            if criterion.criterion_index in done:
+                continue
             if unchanged and plan.kind != "preservation":
                 criteria.append(_decided_whole(case, plan, "unchanged", "nothing was changed"))
                 continue
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
+            shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
             stage = Stage(applications, bench.results, evidence)
             criteria.append(judge_criterion(case, criterion, plan, bench.judge, stage))
     record = CaseRecord(

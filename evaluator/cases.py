@@ -47,6 +47,8 @@ class TrialFacts(Strict):
 
     outcome: str
     reason: str
+    digest: str | None = None
+    """Digest of what the trial sealed; None when it sealed nothing."""
 
 
 class Case(Strict):

@@ -73,7 +73,7 @@ class Stage:
         pictures: Path | None,
         inputs: dict[str, str] | None,
     ) -> Replay:
-        patience = None
+        patience = 1.0  # on the start as on the submission: a slow start must not look like one without the change
         for _ in range(TRIES):
             replay = run_witness(
                 browser,
@@ -88,9 +88,12 @@ class Stage:
             if replay.outcome == "held" or (replay.outcome == "failed" and not _was_slow(replay)):
                 return replay
             patience = SLOW_PATIENCE
-        if replay.outcome == "error":
+        if replay.outcome != "error":
+            return replay
+        if app == "start" or not browser.answers():
             raise ReplayError(purpose, replay.reason)
-        return replay
+        reason = f"the application broke the page twice while the browser worked: {replay.reason}"
+        return replay.model_copy(update={"outcome": "failed", "reason": reason})
 
 
 def _was_slow(replay: Replay) -> bool:
@@ -213,6 +216,7 @@ def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
         text=sub.plan.text,
         core=sub.plan.core,
         witness=str(witness.relative_to(stage.results)) if sub.claim.witness else None,
+        witness_sha256=sub.claim.witness.digest() if sub.claim.witness else None,
         replays=sub.replays,
         proposed=decision.judge,
         card=decision.card,

@@ -26,6 +26,14 @@ METRICS = ("strict", "graded", "full")
 Progress = Callable[[str], None]
 
 
+class StepFailed(CdbError):
+    """A step of the demo ended with an exit code other than 0, which becomes the demo's own."""
+
+    def __init__(self, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 @dataclass(frozen=True)
 class DemoResult:
     """Where the report is and what each recorded agent scored, in percent (`witnessed` column)."""
@@ -128,6 +136,6 @@ class _Steps:
             process.wait()
         stop.raise_if_set()
         if code := process.wait():
-            raise CdbError(
-                f"`cdb {' '.join(verb)}` ended with {code}: {last}; the whole log: {self.folder / 'demo.log'}"
+            raise StepFailed(
+                code, f"`cdb {' '.join(verb)}` ended with {code}: {last}; the whole log: {self.folder / 'demo.log'}"
             )

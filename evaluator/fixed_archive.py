@@ -22,7 +22,7 @@ MTIME = 1_767_225_600
 ZIP_DATE = (2026, 1, 1, 0, 0, 0)
 LEVEL = 9
 LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", ".DS_Store"})
-"""Names in a case's project that are a workplace's leavings and never part of a starting application."""
+"""Names in a case's project that tools leave behind and that are never part of a starting application."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,33 +65,31 @@ def judge_all(
             start_builds=cache_folder("builds"),
             judge=judge,
             mirror=mirror,
+            built=results / "built",
+            logs=results / "evidence",
             start_replays=start_replays or results / "start",
         )
         written = _written(results)
-        waiting = [case for case in cases.cases if case.case not in _finished(results)]
+        decided = _decided(results)
+        waiting = [case for case in cases.cases if not _is_finished(case, decided, results)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
-        for result in run_all(_case_job(bench, progress), waiting, concurrency=concurrency, stop=stop):
+        for result in run_all(_case_job(bench, decided, progress), waiting, concurrency=concurrency, stop=stop):
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
     return _summary(results, cases)
 
 
-def _case_job(bench: Bench, progress: Progress) -> Callable[[Case], CaseResult]:
+def _case_job(bench: Bench, decided: set[tuple[str, int]], progress: Progress) -> Callable[[Case], CaseResult]:
     def job(case: Case) -> CaseResult:
-        _clear_evidence(bench.results, case)
+        done = {index for name, index in decided if name == case.case}
         with playwright_driver() as driver:
-            result = judge_case(case, bench, driver)
+            result = judge_case(case, bench, driver, done)
         verdicts = [record.verdict or record.outcome for record in result.criteria]
         progress(f"{case.case}: {result.case.outcome} [{' '.join(verdicts)}] in {result.case.duration_s:.1f} s")
         return result
 
     return job
-
-
-def _clear_evidence(results: Path, case: Case) -> None:
-    """Evidence of an attempt that was never journalled is done again, not mixed."""
-    shutil.rmtree(results / "evidence" / case.case, ignore_errors=True)
 
 
 def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int], int]) -> None:
@@ -105,11 +102,16 @@ def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int],
     journal.append(result.case.model_dump(mode="json"))
 
 
-def _finished(results: Path) -> set[str]:
-    """Cases whose last records are all verdicts: criteria are written before their case's own record."""
-    records = read_journal(results / "journal.jsonl").records
-    open_cases = {r["case"] for r in _last_criteria(records).values() if r["verdict"] is None}
-    return {str(r["case"]) for r in of_type(records, "case")} - open_cases
+def _decided(results: Path) -> set[tuple[str, int]]:
+    """Criteria that have a verdict: they are never judged again."""
+    last = _last_criteria(read_journal(results / "journal.jsonl").records)
+    return {key for key, record in last.items() if record["verdict"] is not None}
+
+
+def _is_finished(case: Case, decided: set[tuple[str, int]], results: Path) -> bool:
+    """Every criterion has its verdict and the case its own record, which is written after them."""
+    recorded = {r["case"] for r in of_type(read_journal(results / "journal.jsonl").records, "case")}
+    return case.case in recorded and all((case.case, c.criterion_index) in decided for c in case.criteria)
 
 
 def _written(results: Path) -> dict[tuple[str, int], int]:

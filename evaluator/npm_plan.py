@@ -132,7 +132,7 @@ def npm_facts(folder: Path) -> NpmFacts:
     """Reads `folder`/package.json and the configuration beside it. Never raises for what they hold."""
     try:
         package = json.loads((folder / "package.json").read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return NpmFacts(f"is not readable as JSON ({error})", broken=True)
     if not isinstance(package, dict):
         return NpmFacts("is not a JSON object", broken=True)

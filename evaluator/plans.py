@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bench.errors import DataError
+from bench.errors import DataError, UsageError
 from evaluator.records import CasePlan, CriterionPlan, SubRequirement
 from evaluator.rubric import Criterion, read_rubric
 from evaluator.strict_json import read_json
@@ -21,7 +21,7 @@ UNPLANNED = "unplanned"
 def plan_case(case: str, criteria: tuple[Criterion, ...], plans: Path | None) -> tuple[CasePlan, bool]:
     """The plan of one case and whether one was found.
 
-    Looked for in `plans/CASE/plan.json`, then among the plans shipped with the sample release, which count only
+    Taken from `plans/CASE/plan.json`; without `plans` from those shipped with the sample release, which count only
     where the criteria are word for word the sample's. Without one each criterion is one core requirement of kind
     `mixed`. Raises DataError when a plan does not fit the rubric.
     """
@@ -40,7 +40,7 @@ def plan_case(case: str, criteria: tuple[Criterion, ...], plans: Path | None) ->
         plan = CasePlan.model_validate(read_json(path))
     except ValidationError as error:
         raise DataError(f"{path} is no criterion plan: {error}") from error
-    _check(plan, criteria, path)
+    _check(plan, case, criteria, path)
     return plan, True
 
 
@@ -52,18 +52,24 @@ def plans_digest(plans: list[CasePlan]) -> str:
 
 def _plan_path(case: str, criteria: tuple[Criterion, ...], plans: Path | None) -> Path | None:
     if plans is not None:
+        if not plans.is_dir():
+            raise UsageError(f"--plans {plans} is no folder; give the one that holds CASE/plan.json")
         path = plans / case / "plan.json"
-        return path if path.is_file() else None
+        if not path.is_file():
+            raise UsageError(f"{plans} holds no plan for {case} ({path}); add one, or leave --plans out")
+        return path
     shipped = SHIPPED / case
     if (shipped / "plan.json").is_file() and read_rubric(shipped) == criteria:
         return shipped / "plan.json"
     return None
 
 
-def _check(plan: CasePlan, criteria: tuple[Criterion, ...], path: Path) -> None:
+def _check(plan: CasePlan, case: str, criteria: tuple[Criterion, ...], path: Path) -> None:
     planned = [part.criterion_index for part in plan.criteria]
     expected = [criterion.criterion_index for criterion in criteria]
-    if plan.case and planned != expected:
+    if plan.case != case:
+        raise DataError(f"{path} is the plan of {plan.case!r}, not of {case!r}")
+    if planned != expected:
         raise DataError(f"{path}: plans criteria {planned}, the rubric has {expected}")
     for part in plan.criteria:
         ids = [sub.id for sub in part.sub_requirements]

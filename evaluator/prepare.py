@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.errors import CdbError, UsageError
+from bench.errors import CdbError, DataError, UsageError
 from bench.journal import of_type, read_journal
 from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, seal_in_place, who_made
 from bench.task import Dataset, Task, open_dataset
@@ -29,6 +29,8 @@ from evaluator.serve_plan import ServePlan, learn_plan
 from evaluator.strict_json import read_json
 
 Progress = Callable[[str], None]
+RESEALED = "resealed"
+"""Flag of a submission in an entry of ours that is not what its trial sealed."""
 
 
 def prepare(
@@ -58,6 +60,8 @@ def prepare(
         cases.append(
             _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
         )
+    if any(case.submission and RESEALED in case.submission.flags for case in cases):
+        entry = {**entry, "reportable": False}
     found = Cases(
         dataset={
             "name": dataset.name,
@@ -86,7 +90,7 @@ def _case(
     progress: Progress,
 ) -> Case:
     serve_plan, plan_error = _serve_plan(task)
-    submission = _submission(task, submissions, entry, out, progress)
+    submission = _submission(task, submissions, trial, entry, out, progress)
     return Case(
         case=task.case_id,
         request="\n\n".join(task.queries),
@@ -121,7 +125,7 @@ def _attachment(task: Task, name: str) -> AttachmentFacts:
 
 
 def _submission(
-    task: Task, submissions: Path, entry: dict[str, Any], out: Path, progress: Progress
+    task: Task, submissions: Path, trial: TrialFacts | None, entry: dict[str, Any], out: Path, progress: Progress
 ) -> SubmissionFacts | None:
     folder = submissions / task.case_id
     manifest = read_manifest(submissions, task.case_id)
@@ -129,10 +133,13 @@ def _submission(
         if not folder.is_dir():
             return None
         progress(f"{task.case_id}: no seal beside it, so it is sealed now as made elsewhere")
-        manifest = seal_in_place(folder, task.start_entries, who=entry)
+        manifest = seal_in_place(folder, task.start_entries, who={} if trial else entry)
     check_seal(submissions, manifest)
     changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
     flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
+    if trial and trial.digest != manifest.digest:
+        progress(f"{task.case_id}: not what its trial left; it is a submission of unknown origin now")
+        flags.append(RESEALED)
     return SubmissionFacts(
         folder=relative(folder, out),
         digest=manifest.digest,
@@ -146,7 +153,12 @@ def _entry(submissions: Path) -> dict[str, Any]:
     """Who made the submissions: our own run's lock, `entry.json`, or nobody we know."""
     lock = submissions.parent / "lock.json"
     if lock.is_file() and not (submissions / "entry.json").is_file():
-        return {**read_json(lock)["entry"], "reportable": True}
+        content = read_json(lock)
+        if not isinstance(content, dict) or not isinstance(content.get("entry"), dict):
+            raise DataError(
+                f"{lock} has no `entry`; is it a lock of ours? Move it away, or name the maker in entry.json"
+            )
+        return {**content["entry"], "reportable": True}
     who = who_made(submissions)
     if not who.get("agent"):
         return {"agent": "unknown", "model": None, "harness": None, "attempt": 1, "reportable": False}
@@ -159,7 +171,7 @@ def _trials(submissions: Path) -> dict[str, TrialFacts]:
     if not journal.is_file():
         return {}
     return {
-        str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")))
+        str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")), digest=r.get("digest"))
         for r in of_type(read_journal(journal).records, "trial")
     }
 

@@ -32,7 +32,7 @@ class Strict(BaseModel):
 class SubRequirement(Strict):
     """One part of a criterion that can hold or not by itself."""
 
-    id: str
+    id: str = Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")
     text: str
     core: bool = True
 
@@ -91,6 +91,8 @@ class SubResult(Strict):
     text: str
     core: bool
     witness: str | None
+    witness_sha256: str | None = None
+    """Digest of the witness, so that a file edited later is not taken for what was judged."""
     replays: list[Replay]
     proposed: bool
     """The judge's own claim, before anyone attacked it."""

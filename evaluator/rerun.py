@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cache import cache_folder
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from bench.journal import of_type, read_journal
 from bench.submission import check_seal, read_manifest
 from bench.tree import digest, list_tree
@@ -73,7 +73,10 @@ class _Recorded:
             if sub.witness is None:
                 claims.append(Claim(sub.id, holds=False, witness=None))
             else:
-                claims.append(tried(sub.id, load_witness(self.results / sub.witness), attempt))
+                witness = load_witness(self.results / sub.witness)
+                if sub.witness_sha256 and witness.digest() != sub.witness_sha256:
+                    raise DataError(f"{self.results / sub.witness} is not the witness that was judged; put it back")
+                claims.append(tried(sub.id, witness, attempt))
         return claims
 
 
@@ -92,6 +95,8 @@ def _judged_again(
             start_builds=cache_folder("builds"),
             judge=judge,
             mirror=mirror,
+            built=_built(results, case, scratch),
+            logs=scratch / "logs",
             start_replays=scratch / "start",
         )
         try:
@@ -103,6 +108,13 @@ def _judged_again(
         except NotServed as error:
             update = {"columns": decide_whole("FAIL", error.outcome), "verdict": "FAIL", "reason": str(error)}
             return recorded.model_copy(update=update)
+
+
+def _built(results: Path, case: Case, scratch: Path) -> Path:
+    """The judged submission's build while it is the same tree (no registry is needed then), else a fresh place."""
+    if case.submission is None or digest(list_tree(results / case.submission.folder)) != case.submission.digest:
+        return scratch / "built"
+    return results / "built"
 
 
 def _recorded(results: Path, case: Case, criterion_index: int) -> CriterionRecord:
@@ -127,6 +139,9 @@ def _seal_notes(results: Path, case: Case) -> list[str]:
     if case.submission is None:
         return []
     folder = results / case.submission.folder
+    for needed in (folder, results / case.project):
+        if not needed.is_dir():
+            raise UsageError(f"{needed} is gone; results refer to submissions and dataset: move them back together")
     manifest = read_manifest(folder.parent, case.case)
     if manifest is None:
         return [f"{folder} has no seal beside it; what lies there now is replayed"]

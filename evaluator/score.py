@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.errors import DataError
+from bench.errors import DataError, UsageError
+from bench.journal import read_journal
 from evaluator.cases import Cases
 from evaluator.intervals import Interval, bootstrap_mean, wilson
 from evaluator.records import COLUMNS, Column, Verdict
+from evaluator.strict_json import read_json
 
 VERDICTS: tuple[Verdict, ...] = ("PASS", "PARTIAL", "FAIL")
 METRICS = ("strict", "graded", "full")
@@ -64,6 +66,7 @@ def read_verdicts(
     """
     lookup = _criterion_lookup(cases)
     won: dict[tuple[str, int], dict[Column, Verdict | None]] = {}
+    won_by: dict[tuple[str, int], Any] = {}
     warnings: list[str] = []
     for number, record in _lines(journal, warnings):
         if record.get("type", "criterion") != "criterion":
@@ -71,15 +74,18 @@ def read_verdicts(
         key = _key(record, lookup)
         if key is None:
             warnings.append(f"line {number}: no such criterion in these cases, ignored")
-        elif key in won and "supersedes" not in record:
+        elif key in won and record.get("supersedes") != won_by[key]:
             warnings.append(f"line {number}: a second verdict for {key[0]} criterion {key[1]}, ignored")
         else:
             won[key] = _columns(record, number, journal)
+            won_by[key] = record.get("seq", number)
     return won, warnings
 
 
 def score(cases: Cases, journal: Path, *, settings: dict[str, Any], seed: int = 0) -> dict[str, Any]:
     """Everything `scores.json` holds, explained in docs/records.md. Percentages 0–100."""
+    if not cases.cases:
+        raise UsageError("this cases.json holds no case, so there is nothing to score")
     won, warnings = read_verdicts(journal, cases)
     tables = {column: _task_scores(cases, won, column) for column in COLUMNS}
     headline: Column = "witnessed"
@@ -184,20 +190,30 @@ def _case_line(
     }
 
 
-def _lines(journal: Path, warnings: list[str]) -> Iterable[tuple[int, dict[str, Any]]]:
+def _lines(journal: Path, warnings: list[str]) -> list[tuple[int, dict[str, Any]]]:
+    """Line numbers and records. A journal of ours must hold its hash chain; a foreign one is taken as it is."""
     if not journal.is_file():
         raise DataError(f"{journal} does not exist; make it with `cdb judge`")
-    whole, _, torn = journal.read_bytes().rpartition(b"\n")
-    if torn:
-        warnings.append("the last line is torn (no newline), ignored")
-    for number, line in enumerate(whole.split(b"\n") if whole else [], start=1):
+    content = journal.read_bytes()
+    if b'"cdb.journal/' in content:
+        found = read_journal(journal)
+        if found.torn_bytes:
+            warnings.append("the last line is torn (no newline), ignored")
+        return list(enumerate(found.records, start=1))
+    lines = [(n, line) for n, line in enumerate(content.split(b"\n"), start=1) if line.strip()]
+    records = []
+    for number, line in lines:
         try:
-            record = json.loads(line)
+            record = json.loads(line.decode("utf-8-sig"))
         except ValueError as error:
-            raise DataError(f"{journal}, line {number}: not JSON ({error})") from error
+            if number == lines[-1][0] and not content.endswith(b"\n"):
+                warnings.append("the last line is torn, ignored")
+                break
+            raise DataError(f"{journal}, line {number}: not JSON ({error}); repair or remove the line") from error
         if not isinstance(record, dict):
-            raise DataError(f"{journal}, line {number}: not an object")
-        yield number, record
+            raise DataError(f"{journal}, line {number}: not an object with case, criterion and verdict")
+        records.append((number, record))
+    return records
 
 
 def _criterion_lookup(cases: Cases) -> dict[tuple[str, str | int], tuple[str, int]]:
@@ -219,11 +235,14 @@ def _key(record: dict[str, Any], lookup: dict[tuple[str, str | int], tuple[str, 
 
 
 def _columns(record: dict[str, Any], number: int, journal: Path) -> dict[Column, Verdict | None]:
-    columns = record.get("columns") or {column: {"verdict": record.get("verdict")} for column in COLUMNS}
+    if "verdict" not in record:
+        raise DataError(f"{journal}, line {number}: no `verdict`; found {sorted(record)}")
+    columns = record.get("columns") or {column: {"verdict": record["verdict"]} for column in COLUMNS}
     found: dict[Column, Verdict | None] = {}
     for column in COLUMNS:
-        verdict = columns.get(column, {}).get("verdict")
-        if verdict not in (*VERDICTS, None):
+        entry = columns.get(column) if isinstance(columns, dict) else None
+        verdict = entry.get("verdict") if isinstance(entry, dict) else columns
+        if verdict is not None and (not isinstance(verdict, str) or verdict not in VERDICTS):
             raise DataError(f"{journal}, line {number}: verdict {verdict!r}; allowed are PASS, PARTIAL and FAIL")
         found[column] = verdict
     return found
@@ -232,7 +251,9 @@ def _columns(record: dict[str, Any], number: int, journal: Path) -> dict[Column,
 def _flags(journal: Path) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for _, record in _lines(journal, []):
-        counts.update(record.get("flags") or [])
+        flags = record.get("flags")
+        if isinstance(flags, list):
+            counts.update(flag for flag in flags if isinstance(flag, str))
     return dict(sorted(counts.items()))
 
 
@@ -245,12 +266,29 @@ def _percent(fraction: float) -> float:
     return round(100 * fraction, 4)
 
 
-def settings_beside(journal: Path) -> dict[str, Any]:
-    """Judge, images, conditions and versions from the lock beside a journal of ours; empty for a foreign one."""
+def settings_beside(journal: Path, cases: Cases) -> dict[str, Any]:
+    """Judge, images, conditions and versions from the lock beside a journal of ours; empty for a foreign one.
+
+    Raises UsageError when that lock is of another entry, other submissions, plans or scope than `cases`.
+    """
     lock = journal.parent / "lock.json"
     if not lock.is_file():
         return {}
-    content = json.loads(lock.read_text(encoding="utf-8"))
+    content = read_json(lock)
+    if not isinstance(content, dict) or content.get("step") != "judge":
+        return {}
+    here = {
+        "dataset": cases.dataset,
+        "scope": cases.scope,
+        "entry": cases.entry,
+        "plans_sha256": cases.plans_sha256,
+        "submissions": {c.case: c.submission.digest if c.submission else None for c in cases.cases},
+    }
+    if differing := [key for key, value in here.items() if content.get(key) != value]:
+        raise UsageError(
+            f"{journal} was judged for another cases.json (different: {', '.join(differing)}); "
+            f"use {journal.parent / 'cases.json'}"
+        )
     return {
         key: content[key] for key in ("judge", "images", "conditions", "versions", "plans_sha256") if key in content
     }

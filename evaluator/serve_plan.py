@@ -150,8 +150,16 @@ def _static_plan(tree: Path, page: Path) -> ServePlan:
 def _is_own_root(tree: Path, page: Path) -> bool:
     """Whether the page's root-absolute addresses mean the page's folder rather than the top of the tree."""
     addresses = LOCAL_ADDRESS.findall(_text(page))
-    own = sum((page.parent / address).exists() for address in addresses)
-    return bool(own > sum((tree / address).exists() for address in addresses))
+    own = sum(_is_there(page.parent / address) for address in addresses)
+    return bool(own > sum(_is_there(tree / address) for address in addresses))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; an address that can be none (too long, a NUL in it) is not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def mount_path(folder: Path, page: Path) -> str:
@@ -161,7 +169,7 @@ def mount_path(folder: Path, page: Path) -> str:
     for address in LOCAL_ADDRESS.findall(_text(page)):
         parts = [part for part in unquote(address).split("/") if part]
         for cut in range(len(parts)):
-            if folder.joinpath(*parts[cut:]).is_file():
+            if _is_there(folder.joinpath(*parts[cut:])):
                 prefix = "/" + "".join(f"{part}/" for part in parts[:cut])
                 votes[prefix] = votes.get(prefix, 0) + 1
                 break

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import tarfile
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -60,15 +61,18 @@ def _small_files(release: Release, archive: str) -> dict[str, bytes]:
     """`user_queries.json` and `rubric.json` of every case, by member name; read as a stream."""
     found: dict[str, bytes] = {}
     wanted = {f"cases/{case}/{name}" for case in release.case_ids for name in (QUERIES, RUBRIC)}
-    with tarfile.open(release.folder / archive, "r|gz") as tar:
-        for member in tar:
-            name = member.name.removeprefix("./")
-            if name not in wanted and not name.endswith("/" + RUBRIC):
-                continue
-            if member.size > MAX_INDEXED_BYTES:
-                raise DataError(f"{archive}: {name} has {member.size} bytes; that is no {Path(name).name}")
-            stream = tar.extractfile(member)
-            found[name] = stream.read() if stream else b""
+    try:
+        with tarfile.open(release.folder / archive, "r|gz") as tar:
+            for member in tar:
+                name = member.name.removeprefix("./")
+                if name not in wanted and not name.endswith("/" + RUBRIC):
+                    continue
+                if member.size > MAX_INDEXED_BYTES:
+                    raise DataError(f"{archive}: {name} has {member.size} bytes; that is no {Path(name).name}")
+                stream = tar.extractfile(member)
+                found[name] = stream.read() if stream else b""
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{archive} cannot be read to its end ({error}); download it again") from error
     return found
 
 
@@ -114,10 +118,10 @@ def _check_exports(release: Release, rubrics: dict[str, tuple[Criterion, ...]]) 
         rows = [
             parse_json(line.encode(), f"{path.name}, line {n}") for n, line in enumerate(lines, 1) if line.strip()
         ]
-        _same([(r["case_id"], r["criterion"]) for r in rows], expected, f"rubrics/{path.name}")
+        _same([(_cell(r, "case_id"), _cell(r, "criterion")) for r in rows], expected, f"rubrics/{path.name}")
     for path in sorted(folder.glob("*.csv")):
         table = csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
-        _same([(r["case_id"], r["criterion"]) for r in table], expected, f"rubrics/{path.name}")
+        _same([(_cell(r, "case_id"), _cell(r, "criterion")) for r in table], expected, f"rubrics/{path.name}")
 
 
 def _same(found: list[Any], expected: list[Any], name: str) -> None:
@@ -127,6 +131,18 @@ def _same(found: list[Any], expected: list[Any], name: str) -> None:
         if a != b:
             raise DataError(f"{name}, record {n}: {json.dumps(a)[:120]} is not what the archive's rubric has")
     raise DataError(f"{name} holds {len(found)} criteria, the archive's rubrics hold {len(expected)}")
+
+
+def _cell(row: Any, key: str) -> Any:
+    """A row's value, None where it has no such key: it then differs from what is expected and is named."""
+    return row.get(key) if isinstance(row, dict) else None
+
+
+INDEX_COLUMNS = {
+    "tasks.parquet": {"case_id", "request", "attachment_paths"},
+    "rubrics.parquet": {"case_id", "criterion_index", "rubric_id", "criterion"},
+}
+"""Columns of the two indexes that are compared with the archives."""
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -139,6 +155,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.lib.ArrowException, OSError) as error:
         raise DataError(f"{path} is no readable parquet file ({error}); download it again") from error
+    if missing := sorted(INDEX_COLUMNS[path.name] - set(table.column_names)):
+        raise DataError(f"{path} has no column {missing[0]}; found {table.column_names}; download it again")
     columns = [name for name in table.column_names if name != "annotation_image"]
     rows: list[dict[str, Any]] = table.select(columns).to_pylist()
     return rows

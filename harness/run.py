@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.errors import UsageError
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.outcomes import TRIAL
 from bench.pool import StopFlag, run_all, stopping_on_signals
-from bench.submission import read_manifest
+from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
 from harness.agents.agent import Agent
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
@@ -105,10 +106,12 @@ def _trial_job(
     )
 
     def job(task: Task) -> TrialResult:
+        if read_manifest(submissions, task.case_id) is not None:
+            return _adopted(task, agent, submissions, journal)
         for number in range(1, MAX_TRIES + 1):
             folder = _next_try(entry / "trials" / task.case_id)
             result = run_trial(task, agent, trial_settings, folder, open_sandbox)
-            if stop.is_set():
+            if stop.is_set() and result.digest is None:
                 result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
             journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
             note = f" ({result.reason})" if result.reason else ""
@@ -118,6 +121,27 @@ def _trial_job(
         raise AssertionError("unreachable: the last try returns")
 
     return job
+
+
+def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> TrialResult:
+    """The result of a seal whose journal line was lost with a killed run. Raises UsageError for someone else's."""
+    manifest = read_manifest(submissions, task.case_id)
+    assert manifest is not None
+    if manifest.agent != agent.name or manifest.model != agent.model or manifest.start_digest != task.start_digest:
+        raise UsageError(
+            f"{submissions / task.case_id} was sealed already, by {manifest.agent}; choose another --submissions"
+        )
+    check_seal(submissions, manifest)
+    result = TrialResult(
+        task.case_id,
+        manifest.outcome,
+        manifest.reason,
+        manifest.digest,
+        manifest.changed_files,
+        duration_s=manifest.duration_s or 0.0,
+    )
+    journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})
+    return result
 
 
 def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[str, Any]:

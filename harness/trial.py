@@ -113,10 +113,7 @@ def _solve(
                 stderr=folder / "stderr.log",
             )
             if ended.exit_code is None and not ended.timed_out:
-                outcome, reason = _outcome(ended, settings)
-                return TrialResult(
-                    task.case_id, outcome, f"{reason}; its workspace died with it", duration_s=ended.duration_s
-                )
+                return _died(task, ended, settings)
             if not ended.timed_out:
                 sandbox.freeze()
             report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
@@ -194,13 +191,20 @@ def _put_application(sandbox: Sandbox, task: Task, scratch: Path) -> None:
             raise InfraError(f"{task.case_id}: `git {argv[0]}` for the baseline commit ended with {ended.exit_code}")
 
 
+def _died(task: Task, ended: Exec, settings: TrialSettings) -> TrialResult:
+    """The container itself died, and the workspace with it. Nothing inside can end it, so either the kernel took it
+    for its memory, which is the agent's, or somebody outside did, which is the machine's."""
+    if not ended.oom_killed:
+        raise InfraError(f"{task.case_id}: its container was ended from outside while the agent ran")
+    outcome, reason = _outcome(ended, settings)
+    return TrialResult(task.case_id, outcome, f"{reason}; its workspace died with it", duration_s=ended.duration_s)
+
+
 def _outcome(ended: Exec, settings: TrialSettings) -> tuple[str, str]:
     if ended.timed_out:
         return "agent_timeout", f"stopped after {settings.timeout_s:g} s"
     if ended.oom_killed:
         return "resource_limit", f"memory: over {settings.limits.memory_bytes} bytes"
-    if ended.broken:
-        return "sandbox_broken", "the container stopped working while the agent ran"
     if ended.exit_code:
         return "agent_error", f"exit code {ended.exit_code}"
     return "ok", ""

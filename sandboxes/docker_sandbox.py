@@ -246,7 +246,9 @@ class DockerSandbox:
             try:
                 return dict(self._client.api.inspect_container(self.id)["State"])
             except NotFound:
-                return {"Running": False, "OOMKilled": False}
+                raise InfraError(
+                    f"container {self.name} was removed by somebody else; run the same command again"
+                ) from None
 
     def _state_after(self, ended: exec_stream.Ended) -> dict[str, Any]:
         """The container's state. A command that was killed may have died with the whole container, whose

@@ -15,6 +15,8 @@ def find_judge(name: str, witnesses: Path | None = None) -> Judge:
     Raises UsageError for judges this version does not have yet.
     """
     if name == "recorded":
+        if witnesses and not any(witnesses.glob("*/witnesses.json")):
+            raise UsageError(f"--witnesses {witnesses} holds no CASE/witnesses.json")
         return RecordedJudge(witnesses) if witnesses else RecordedJudge()
     raise UsageError(
         f"no judge for model {name!r}: this version judges with `--model recorded` only "

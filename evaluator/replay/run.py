@@ -166,7 +166,7 @@ def _act(stage: Stage, step: Action) -> str:
     except PlaywrightError as error:
         if _is_gone(stage.visit, error):
             raise
-        if isinstance(step, Open) and "net::ERR" in error.message:
+        if isinstance(step, Open) and "net::ERR_CONNECTION_REFUSED" in error.message:
             raise BrowserBroke(why_not(stage, step, error)) from None
         raise StepFailed(why_not(stage, step, error)) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import DataError, UsageError
+from bench.errors import DataError, InfraError, UsageError
 from bench.journal import GENESIS, Journal, read_journal
 
 
@@ -94,3 +94,21 @@ def test_many_threads_append_whole_lines(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert len(read_journal(path).records) == 100
+
+
+def test_a_full_disk_leaves_a_whole_journal_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.append({"type": "note"})
+
+        def full(_descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(InfraError, match="free some disk"):
+                journal.append({"type": "note", "text": "lost"})
+        journal.append({"type": "note", "text": "kept"})
+    assert [r.get("text") for r in read_journal(path).records] == [None, "kept"]

@@ -93,3 +93,10 @@ def test_entry_json_may_say_who_made_it_and_nothing_else(tmp_path: Path) -> None
     (tmp_path / "entry.json").write_text('{"agnet": "a"}')
     with pytest.raises(DataError, match="agnet"):
         who_made(tmp_path)
+
+
+def test_the_seal_of_another_case_is_no_seal(tmp_path: Path) -> None:
+    submissions, _ = sealed(tmp_path)
+    (submissions / "two.manifest.json").write_bytes((submissions / "one.manifest.json").read_bytes())
+    with pytest.raises(DataError, match="seal of 'one', not of 'two'"):
+        read_manifest(submissions, "two")

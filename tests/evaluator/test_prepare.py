@@ -106,3 +106,53 @@ def test_a_subset_says_so(roots: tuple[Path, Path], tmp_path: Path) -> None:
     found = prepare(*roots, tmp_path / "out", only=("two",))
     assert [c.case for c in found.cases] == ["two"]
     assert "subset 1/3" in found.scope["label"]
+
+
+def test_a_submission_that_is_not_what_its_trial_left_is_flagged_and_not_reportable(
+    roots: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from bench.journal import Journal
+
+    entry = tmp_path / "entry"
+    shutil.copytree(roots[1], entry / "submissions")
+    (entry / "lock.json").write_text(
+        json.dumps({"entry": {"agent": "a", "model": None, "harness": "cdb", "attempt": 1}})
+    )
+    with Journal(entry / "journal.jsonl") as journal:
+        for case in ("one", "two"):
+            manifest = seal_in_place(entry / "submissions" / case, None, who={"agent": "a"})
+            journal.append({"type": "trial", "case": case, "outcome": "ok", "digest": manifest.digest})
+    assert prepare(roots[0], entry / "submissions", tmp_path / "before").entry["reportable"]
+    (entry / "submissions/two/app.js").write_text("let a = 'by hand';")
+    (entry / "submissions/two.manifest.json").unlink()
+    found = prepare(roots[0], entry / "submissions", tmp_path / "after")
+    assert not found.entry["reportable"]
+    assert {c.case: c.submission.flags for c in found.cases if c.submission} == {"one": [], "two": ["resealed"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"case": "other"}, "plan of 'other'"), ({"case": ""}, "plan of ''"), (None, "no plan for one")],
+)
+def test_plans_that_are_missing_or_of_another_case_are_refused(
+    roots: tuple[Path, Path], tmp_path: Path, change: dict[str, str] | None, message: str
+) -> None:
+    plans = tmp_path / "plans"
+    plans.mkdir()
+    if change is not None:
+        sub = {"id": "a", "text": "x"}
+        criteria = [{"criterion_index": n, "kind": "visual", "sub_requirements": [sub]} for n in (1, 2)]
+        (plans / "one").mkdir()
+        (plans / "one/plan.json").write_text(json.dumps({"criteria": criteria, **change}))
+    with pytest.raises((DataError, UsageError), match=message):
+        prepare(*roots, tmp_path / "out", plans=plans)
+
+
+def test_a_submission_no_serve_plan_can_be_thrown_off_by(tmp_path: Path) -> None:
+    from evaluator.npm_plan import npm_facts
+    from evaluator.serve_plan import learn_plan
+
+    (tmp_path / "index.html").write_text(f'<a href="/{"a" * 5000}">x</a><img src="/\0">')
+    assert learn_plan(tmp_path).kind == "static"
+    (tmp_path / "package.json").write_text("[" * 100_000)
+    assert npm_facts(tmp_path).broken

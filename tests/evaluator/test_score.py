@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.errors import DataError
+from bench.errors import DataError, UsageError
 from evaluator.cases import Case, Cases, CriterionText, SubmissionFacts
 from evaluator.intervals import bootstrap_mean, wilson
-from evaluator.score import score
+from evaluator.score import score, settings_beside
 
 
 def cases_of(counts: dict[str, int], kinds: dict[str, str] | None = None) -> Cases:
@@ -170,3 +170,47 @@ def test_the_same_journal_gives_the_same_bytes_under_any_hash_seed(tmp_path: Pat
         for seed, locale in (("0", "C"), ("1", "C.UTF-8"), ("77", "de_DE.UTF-8"))
     }  # fmt: skip
     assert len(outputs) == 1
+
+
+def test_an_edited_journal_of_ours_is_refused_not_scored(tmp_path: Path) -> None:
+    from bench.journal import Journal
+
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        for line in verdicts("A", "FAIL") + verdicts("B", "FAIL"):
+            journal.append({"type": "criterion", **line})
+    path.write_bytes(path.read_bytes().replace(b'"FAIL"', b'"PASS"'))
+    with pytest.raises(DataError, match="hash chain"):
+        score(cases_of({"A": 1, "B": 1}), path, settings={})
+
+
+def test_a_lock_of_another_judging_beside_the_journal_is_refused(tmp_path: Path) -> None:
+    cases = cases_of({"A": 1})
+    lock = {"step": "judge", "dataset": cases.dataset, "scope": cases.scope, "entry": {"agent": "other"}}
+    (tmp_path / "lock.json").write_text(json.dumps(lock))
+    with pytest.raises(UsageError, match=r"entry.*submissions|submissions.*entry|plans_sha256"):
+        settings_beside(tmp_path / "journal.jsonl", cases)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"verdit": "PASS"}, {"verdict": "PASS", "columns": [1]}, {"verdict": "PASS", "columns": {"judge": None}}],
+)
+def test_odd_records_are_errors_that_name_the_line(
+    scored: Callable[..., dict[str, Any]], odd: dict[str, Any]
+) -> None:
+    with pytest.raises(DataError, match="line 1"):
+        scored(cases_of({"A": 1}), [{"case": "A", "criterion_index": 1, **odd}])
+
+
+def test_odd_flags_blank_lines_and_a_missing_last_newline_are_no_trouble(tmp_path: Path) -> None:
+    journal = tmp_path / "foreign.jsonl"
+    line = json.dumps({"case": "A", "criterion_index": 1, "verdict": "PASS", "flags": [["x"], 5, "kept"]})
+    journal.write_text("\n" + line)
+    found = score(cases_of({"A": 1}), journal, settings={})
+    assert (means(found)[0], found["flags"]) == (100.0, {"kept": 1})
+
+
+def test_a_verdict_that_supersedes_something_else_does_not_win(scored: Callable[..., dict[str, Any]]) -> None:
+    lines = [*verdicts("A", "FAIL"), {**verdicts("A", "PASS")[0], "supersedes": None}]
+    assert means(scored(cases_of({"A": 1}), lines))[0] == 0.0
