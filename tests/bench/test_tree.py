@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_fifo_is_named_and_does_not_hang(tmp_path: Path) -> None:
         list_tree(tmp_path)
 
 
-def test_three_thousand_nested_folders_are_no_trouble(tmp_path: Path) -> None:
+def test_a_thousand_nested_folders_are_no_trouble(tmp_path: Path) -> None:
     handle = os.open(tmp_path, os.O_DIRECTORY)
     for _ in range(1000):
         os.mkdir("d", dir_fd=handle)
@@ -88,4 +89,7 @@ def test_three_thousand_nested_folders_are_no_trouble(tmp_path: Path) -> None:
         os.close(handle)
         handle = inner
     os.close(handle)
-    assert list_tree(tmp_path) == []
+    try:
+        assert list_tree(tmp_path) == []
+    finally:  # Python's own removal, which pytest uses later, would exhaust the stack
+        subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)

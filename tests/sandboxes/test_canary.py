@@ -29,6 +29,7 @@ def test_a_container_that_reaches_the_host_stops_everything(monkeypatch):
 
             arguments = creation(self.spec, self.name)
             arguments.container.pop("hostname", None)
+            arguments.host.pop("sysctls", None)
             config = engine().api.create_host_config(**{**arguments.host, "network_mode": "host"})
             return engine().api.create_container(host_config=config, **arguments.container)["Id"]
 
