@@ -39,11 +39,16 @@ _SPAWN = 'log=$1; shift; exec "$@" >"$log" 2>&1 </dev/null'
 
 
 _open: set[DockerSandbox] = set()
+_stopping = threading.Event()
 _open_lock = threading.Lock()  # guards _open: sandboxes open and close in their own threads
 
 
 def kill_open_sandboxes() -> None:
-    """Kill every container this process has open, so that whoever waits for one gets on: for a run that must stop."""
+    """Kill every container this process has open, so that whoever waits for one gets on: for a run that must stop.
+
+    A container that is only just being made is refused at its start; so is every later one.
+    """
+    _stopping.set()
     with _open_lock:
         opened = list(_open)
     for sandbox in opened:
@@ -79,6 +84,8 @@ class DockerSandbox:
                 for attempt in retrying():
                     with attempt:
                         self._client.api.start(self._id)
+            if _stopping.is_set():
+                raise InfraError("the run is being stopped, so no container is started any more")
         except BaseException:
             self._remove()
             raise
