@@ -64,7 +64,7 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
             _tmpfs_volume(WORKSPACE, limits.workspace_bytes, labels),
             _tmpfs_volume(HOME, limits.home_bytes, labels),
             _tmpfs_volume(TMP, limits.tmp_bytes, labels, mode="1777"),
-            *(Mount(m.target, str(m.source), type="bind", read_only=m.read_only) for m in spec.mounts),
+            *(Mount(m.target, str(m.source.resolve()), type="bind", read_only=m.read_only) for m in spec.mounts),
         ],
     }
     container: dict[str, Any] = {

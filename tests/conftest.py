@@ -47,11 +47,15 @@ def run_cdb() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `cdb` in a process of its own; the deadline makes a hang a failure."""
 
     def run(
-        args: Sequence[str | Path], *, deadline_s: float = 240, env: dict[str, str] | None = None
+        args: Sequence[str | Path],
+        *,
+        deadline_s: float = 240,
+        env: dict[str, str] | None = None,
+        cwd: Path = REPOSITORY,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cdb", *map(str, args)], capture_output=True, text=True, timeout=deadline_s,
-            env={**os.environ, **(env or {})}, cwd=REPOSITORY, stdin=subprocess.DEVNULL, check=False,
+            env={**os.environ, **(env or {})}, cwd=cwd, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
 
     return run

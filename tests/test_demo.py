@@ -35,7 +35,8 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory, run_cdb: RunCdb) -> Iterator[Demo]:
     folder = tmp_path_factory.mktemp("demo") / "out"
-    ended = run_cdb(["demo", "--out", folder, "--json"], deadline_s=800)
+    # A relative path, as people type it: every step must cope with one.
+    ended = run_cdb(["demo", "--out", "out", "--json"], deadline_s=800, cwd=folder.parent)
     assert ended.returncode == 0, ended.stderr[-3000:]
     yield Demo(folder, json.loads(ended.stdout))
 
