@@ -16,7 +16,7 @@ from bench.submission import check_seal, read_manifest
 from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import Stage, about, judge_criterion
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
 
@@ -104,34 +104,13 @@ def _whole(case: Case, outcome: CaseOutcome, reason: str) -> CaseResult:
 
 
 def _decided_whole(case: Case, plan: CriterionPlan, rule: str, reason: str) -> CriterionRecord:
-    text = next(c for c in case.criteria if c.criterion_index == plan.criterion_index)
     return CriterionRecord(
-        case=case.case,
-        criterion_index=text.criterion_index,
-        rubric_id=text.rubric_id,
-        criterion=text.criterion,
-        kind=plan.kind,
-        outcome="ok",
-        reason=reason,
-        verdict="FAIL",
-        columns=decide_whole("FAIL", rule),
+        **about(case, plan), outcome="ok", reason=reason, verdict="FAIL", columns=decide_whole("FAIL", rule)
     )
 
 
 def _unscored(case: Case, reason: str) -> CaseResult:
-    criteria = []
-    for plan in case.plan:
-        text = next(c for c in case.criteria if c.criterion_index == plan.criterion_index)
-        criteria.append(
-            CriterionRecord(
-                case=case.case,
-                criterion_index=text.criterion_index,
-                rubric_id=text.rubric_id,
-                criterion=text.criterion,
-                kind=plan.kind,
-                outcome="infra_error",
-                reason=reason,
-                verdict=None,
-            )
-        )
+    criteria = [
+        CriterionRecord(**about(case, plan), outcome="infra_error", reason=reason, verdict=None) for plan in case.plan
+    ]
     return CaseResult(criteria, CaseRecord(case=case.case, outcome="infra_error", reason=reason))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bench.atomic import write_json
 from bench.errors import InfraError
@@ -126,11 +126,17 @@ def judge_criterion(
             if witness and _survives(sub, witness, stage, preservation):
                 _repeat(sub, witness, stage)
     except JudgeError as error:
-        return _undecided(case, criterion, plan, "judge_error", str(error), began)
+        return _undecided(case, plan, "judge_error", str(error), began)
     except ReplayError as error:
         outcome: CriterionOutcome = "infra_error" if error.purpose == "propose" else "unverified"
-        return _undecided(case, criterion, plan, outcome, str(error), began)
-    return _decided(case, criterion, plan, subs, stage, began)
+        return _undecided(case, plan, outcome, str(error), began)
+    return _decided(case, plan, subs, stage, began)
+
+
+def about(case: Case, plan: CriterionPlan) -> dict[str, Any]:
+    """The fields of a criterion's record that say which one it is: text and ids as the rubric has them."""
+    text = next(c for c in case.criteria if c.criterion_index == plan.criterion_index)
+    return {"case": case.case, "kind": plan.kind, **text.model_dump()}
 
 
 def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge: Judge, stage: Stage) -> list[_Sub]:
@@ -169,9 +175,7 @@ def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:
         sub.replays.append(stage.run(witness, sub.plan.id, "tiebreak"))
 
 
-def _decided(
-    case: Case, criterion: CriterionText, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float
-) -> CriterionRecord:
+def _decided(case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float) -> CriterionRecord:
     decisions = [decide_sub(_facts(sub, plan)) for sub in subs]
     columns = decide(decisions)
     flags = sorted({flag for decision in decisions for flag in decision.flags})
@@ -180,11 +184,7 @@ def _decided(
     if not case.planned:
         flags.append("unplanned")
     return CriterionRecord(
-        case=case.case,
-        criterion_index=criterion.criterion_index,
-        rubric_id=criterion.rubric_id,
-        criterion=criterion.criterion,
-        kind=plan.kind,
+        **about(case, plan),
         outcome="ok",
         verdict=columns["witnessed"].verdict,
         columns=columns,
@@ -236,14 +236,10 @@ def _frame(subs: list[_Sub], app: str) -> str | None:
 
 
 def _undecided(
-    case: Case, criterion: CriterionText, plan: CriterionPlan, outcome: CriterionOutcome, reason: str, began: float
+    case: Case, plan: CriterionPlan, outcome: CriterionOutcome, reason: str, began: float
 ) -> CriterionRecord:
     return CriterionRecord(
-        case=case.case,
-        criterion_index=criterion.criterion_index,
-        rubric_id=criterion.rubric_id,
-        criterion=criterion.criterion,
-        kind=plan.kind,
+        **about(case, plan),
         outcome=outcome,
         reason=reason,
         verdict=None,
