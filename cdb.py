@@ -94,6 +94,7 @@ def solve(
     from harness.agents.catalogue import find_agent
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
+    from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
     from sandboxes.images import image_tag
     from sandboxes.reap import reap
@@ -101,6 +102,7 @@ def solve(
     chosen = find_agent(agent, model)
     tasks = open_dataset(dataset, _ids(only))
     reap()
+    check_no_egress(image_tag("base"))
     settings = SolveSettings(
         out=out,
         image=image_tag("solver"),
