@@ -60,3 +60,21 @@ def test_no_registry_address_and_no_path_of_one_machine_is_written_down() -> Non
     for path in tracked("*.py", "*.md", "*.json", "*.yaml", "*.lock", "*Dockerfile", "scripts/*", ".ci/*"):
         text = path.read_text(encoding="utf-8", errors="replace")
         assert not [name for name in names if name in text], path
+
+
+def test_the_wheel_holds_what_an_installed_copy_needs_and_no_more(tmp_path: Path) -> None:
+    import sys
+    import zipfile
+
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+    assert {
+        "cdb.py", "configs/agents/noop.yaml", "sandboxes/images/base/Dockerfile", "sandboxes/seccomp/browser.json",
+        "evaluator/templates/report.css", "harness/sample/cases/plant-shop/edits/gold.patch",
+        "harness/sample/cases/expense-report/project/package-lock.json",
+        "evaluator/sample/cases/plant-shop/witnesses.json", "evaluator/static_server.py",
+    } <= set(names)  # fmt: skip
+    tops = {"cdb.py", "bench", "sandboxes", "harness", "evaluator", "configs"}
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == tops
