@@ -177,6 +177,8 @@ start_engine() {
 # start_daemon OPTION… : dockerd with a log and a pid file of our own, detached from this terminal.
 start_daemon() {
     mkdir -p "$STATE"
+    # A pid file of a machine that went down: its number may be another process now, and dockerd would refuse.
+    [ "$(cat "/proc/$(cat "$STATE/dockerd.pid" 2>/dev/null)/comm" 2>/dev/null)" = dockerd ] || rm -f "$STATE/dockerd.pid"
     say "starting dockerd (log: $STATE/dockerd.log) …"
     setsid nohup dockerd --pidfile "$STATE/dockerd.pid" "$@" >"$STATE/dockerd.log" 2>&1 </dev/null &
     local pid=$!
