@@ -113,6 +113,17 @@ def moved(cases: Cases, source: Path, target: Path) -> Cases:
     return cases.model_copy(update={"cases": changed})
 
 
+def what_is_judged(cases: Cases) -> dict[str, Any]:
+    """The part of a judging's lock that follows from its cases: judgings of the same things agree on all of it."""
+    return {
+        "dataset": cases.dataset,
+        "scope": cases.scope,
+        "entry": cases.entry,
+        "plans_sha256": cases.plans_sha256,
+        "submissions": {c.case: c.submission.digest if c.submission else None for c in cases.cases},
+    }
+
+
 def relative(path: Path, folder: Path) -> str:
     """`path` as seen from `folder`, so that a run can be moved as a whole."""
     return os.path.relpath(path.resolve(), folder.resolve())

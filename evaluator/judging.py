@@ -13,7 +13,7 @@ from bench.lockfile import hold_identity, versions
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
 from evaluator.case import CaseResult, judge_case
-from evaluator.cases import Case, Cases, moved, read_cases, write_cases
+from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
 from evaluator.judges.judge import Judge
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -69,9 +69,12 @@ def judge_all(
             logs=results / "evidence",
             start_replays=start_replays or results / "start",
         )
-        written = _written(results)
-        decided = _decided(results)
-        waiting = [case for case in cases.cases if not _is_finished(case, decided, results)]
+        records = read_journal(results / "journal.jsonl").records
+        last = _last_criteria(records)
+        written = {key: int(record["seq"]) for key, record in last.items()}
+        decided = {key for key, record in last.items() if record["verdict"] is not None}  # never judged again
+        recorded = {str(record["case"]) for record in of_type(records, "case")}
+        waiting = [case for case in cases.cases if not _is_finished(case, decided, recorded)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
         for result in run_all(_case_job(bench, decided, progress), waiting, concurrency=concurrency, stop=stop):
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
@@ -102,21 +105,9 @@ def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int],
     journal.append(result.case.model_dump(mode="json"))
 
 
-def _decided(results: Path) -> set[tuple[str, int]]:
-    """Criteria that have a verdict: they are never judged again."""
-    last = _last_criteria(read_journal(results / "journal.jsonl").records)
-    return {key for key, record in last.items() if record["verdict"] is not None}
-
-
-def _is_finished(case: Case, decided: set[tuple[str, int]], results: Path) -> bool:
+def _is_finished(case: Case, decided: set[tuple[str, int]], recorded: set[str]) -> bool:
     """Every criterion has its verdict and the case its own record, which is written after them."""
-    recorded = {r["case"] for r in of_type(read_journal(results / "journal.jsonl").records, "case")}
     return case.case in recorded and all((case.case, c.criterion_index) in decided for c in case.criteria)
-
-
-def _written(results: Path) -> dict[tuple[str, int], int]:
-    records = read_journal(results / "journal.jsonl").records
-    return {key: int(record["seq"]) for key, record in _last_criteria(records).items()}
 
 
 def _last_criteria(records: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -131,14 +122,9 @@ def _summary(results: Path, cases: Cases) -> JudgeSummary:
 
 
 def _identity(cases: Cases, judge: Judge) -> dict[str, Any]:
-    submissions = {c.case: c.submission.digest if c.submission else None for c in cases.cases}
     return {
         "step": "judge",
-        "entry": cases.entry,
-        "dataset": cases.dataset,
-        "scope": cases.scope,
-        "plans_sha256": cases.plans_sha256,
-        "submissions": submissions,
+        **what_is_judged(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
         "conditions": {"egress": "none"},

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.errors import DataError, UsageError
 from bench.journal import read_journal
-from evaluator.cases import Cases
+from evaluator.cases import Cases, what_is_judged
 from evaluator.intervals import Interval, bootstrap_mean, wilson
 from evaluator.records import COLUMNS, Column, Verdict
 from evaluator.strict_json import read_json
@@ -277,14 +277,7 @@ def settings_beside(journal: Path, cases: Cases) -> dict[str, Any]:
     content = read_json(lock)
     if not isinstance(content, dict) or content.get("step") != "judge":
         return {}
-    here = {
-        "dataset": cases.dataset,
-        "scope": cases.scope,
-        "entry": cases.entry,
-        "plans_sha256": cases.plans_sha256,
-        "submissions": {c.case: c.submission.digest if c.submission else None for c in cases.cases},
-    }
-    if differing := [key for key, value in here.items() if content.get(key) != value]:
+    if differing := [key for key, value in what_is_judged(cases).items() if content.get(key) != value]:
         raise UsageError(
             f"{journal} was judged for another cases.json (different: {', '.join(differing)}); "
             f"use {journal.parent / 'cases.json'}"
