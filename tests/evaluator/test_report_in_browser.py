@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from test_report_results import make_results
 
 from evaluator.report import write_report
@@ -126,7 +126,7 @@ def test_the_witnessed_column_is_shown_first_and_the_switch_changes_every_verdic
 def test_a_cell_opens_the_evidence_it_stands_for(page: Page) -> None:
     page.locator(".heat-link").nth(7).click()
     opened = page.locator("details.finding[open]")
-    assert opened.count() == 1
+    expect(opened).to_have_count(1)  # the hash changes after the click has returned
     assert opened.get_attribute("id") == page.url.split("#")[1]
     assert page.evaluate("document.activeElement.parentElement.id") == opened.get_attribute("id")
 
