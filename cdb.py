@@ -284,7 +284,7 @@ def agents(as_json: Json = False) -> None:
 @app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Where everything is written; default runs/demo-TIME.")] = None,
-    concurrency: Concurrency = 2,
+    concurrency: Concurrency = 5,
     as_json: Json = False,
 ) -> None:
     """The whole way on the sample release: three recorded agents solved, judged, scored, reported."""
