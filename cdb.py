@@ -171,18 +171,22 @@ def judge(
 def score(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     results: Annotated[Path, typer.Option(help="The judging's journal.jsonl, or a foreign one.")],
-    out: Annotated[Path, typer.Option(help="Where scores.json is written.")],
+    out: Annotated[Path, typer.Option(help="Where scores.json is written; run_card.md and spend.json beside it.")],
+    attempts: Annotated[
+        bool, typer.Option("--attempts", help="The journal's `attempt` numbers are independent attempts (pass@k).")
+    ] = False,
+    overrides: Annotated[
+        Path | None, typer.Option(help="Verdicts a person has overruled, with author and reason.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Score a journal: Strict, Graded and Full with intervals, coverage and scope."""
-    from bench.atomic import write_json
-    from evaluator.cases import read_cases
-    from evaluator.score import score as score_journal
-    from evaluator.score import settings_beside
+    """Score a journal: Strict, Graded and Full with intervals, coverage and scope.
 
-    prepared = read_cases(cases)
-    found = score_journal(prepared, results, settings=settings_beside(results, prepared))
-    write_json(out, found)
+    Exit codes: 0 scored whole, 1 the journal cannot be trusted, 2 usage, 3 incomplete (something is unscored).
+    """
+    from evaluator.scoring import score_files
+
+    found = score_files(cases, results, out, attempts=attempts, overrides=overrides)
     for warning in found["warnings"]:
         _progress(f"warning: {warning}")
     _answer(as_json, found, _score_lines(found))
@@ -242,6 +246,31 @@ def report(
 
     page = write_report(results, out, title=title)
     _answer(as_json, {"report": str(page.resolve())}, [f"report: {page.resolve()}"])
+
+
+@app.command()
+def compare(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results folders; those of one agent and model are attempts.")
+    ],
+    column: Annotated[str, typer.Option(help="judge, card or witnessed: the same for all.")] = "witnessed",
+    as_json: Json = False,
+) -> None:
+    """Compare entries, paired by task, under the same plans and conditions.
+
+    Exit codes: 0 compared, 1 a journal cannot be trusted, 2 usage or not comparable, 3 an entry is incomplete.
+    """
+    from evaluator.compare import compare as compare_results
+    from evaluator.compare import lines
+    from evaluator.records import COLUMNS
+
+    chosen = next((name for name in COLUMNS if name == column), None)
+    if chosen is None:
+        raise UsageError(f"--column {column!r} is not known; choose one of {', '.join(COLUMNS)}")
+    found = compare_results(results, chosen)
+    _answer(as_json, found, lines(found))
+    if any(entrant["incomplete"] for entrant in found["entrants"]):
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -338,6 +367,8 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
 def _score_lines(found: dict[str, Any]) -> list[str]:
     coverage = found["coverage"]
     lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    if found["partial"]:
+        lines.append("PARTIAL: the judging is not finished; these numbers will change")
     for column, metrics in found["columns"].items():
         numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
         lines.append(f"{column:<10} " + "   ".join(numbers))

@@ -87,8 +87,8 @@ def parse_line(line: bytes, number: int, path: Path) -> Record:
     try:
         text = line.decode("utf-8")
         record, end = _scan(text, 0)
-        if end != len(text):
-            record = json.loads(text)  # white space around the object, or an error with its place
+        if end != len(text) and text[end:] != "\n":
+            record = json.loads(text)  # white space after the object, or an error with its place
     except StopIteration:
         record = _slow(line, number, path)
     except ValueError as error:

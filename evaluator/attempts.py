@@ -58,7 +58,10 @@ def variance_split(tasks: Sequence[Sequence[Sequence[float]]]) -> VarianceSplit:
     task_means = [_mean([v for a in t for v in a]) for t in tasks]
     attempt_means = [[_mean(a) for a in t] for t in tasks]
     ss_judge = math.fsum(
-        (v - m) ** 2 for t, ms in zip(tasks, attempt_means, strict=True) for a, m in zip(t, ms, strict=True) for v in a
+        (v - m) ** 2
+        for t, ms in zip(tasks, attempt_means, strict=True)
+        for a, m in zip(t, ms, strict=True)
+        for v in a
     )
     ss_attempt = math.fsum(
         len(a) * (m - tm) ** 2

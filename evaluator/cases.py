@@ -78,6 +78,8 @@ class Cases(Strict):
     dataset: dict[str, Any]
     scope: dict[str, Any]
     entry: dict[str, Any]
+    solve: dict[str, Any] = Field(default_factory=dict)
+    """Under what the submissions were made, from the solve run's lock; empty for those made elsewhere."""
     plans_sha256: str
     cases: list[Case]
 

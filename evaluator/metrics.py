@@ -51,6 +51,10 @@ class TaskCounts:
         """The same, NaN for a task and attempt with an unscored criterion: such a pair is in no mean."""
         return np.where(self.unscored == 0, self.values(metric), np.nan)
 
+    def equals(self, other: TaskCounts) -> bool:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return all(np.array_equal(own, theirs) for own, theirs in pairs)
+
     def at_best(self) -> TaskCounts:
         """The same tasks if every unscored criterion were PASS."""
         nothing = np.zeros_like(self.unscored)

@@ -71,6 +71,7 @@ def prepare(
         },
         scope=dataset.scope,
         entry=entry,
+        solve=_solve_settings(submissions),
         plans_sha256=plans_digest(case_plans),
         cases=cases,
     )
@@ -163,6 +164,17 @@ def _entry(submissions: Path) -> dict[str, Any]:
     if not who.get("agent"):
         return {"agent": "unknown", "model": None, "harness": None, "attempt": 1, "reportable": False}
     return {"model": None, "harness": None, "attempt": 1, **who, "reportable": True}
+
+
+def _solve_settings(submissions: Path) -> dict[str, Any]:
+    """What the solve run's lock says of conditions and limits, for an entry of ours."""
+    lock = submissions.parent / "lock.json"
+    if not lock.is_file() or (submissions / "entry.json").is_file():
+        return {}
+    content = read_json(lock)
+    kept = ("agent", "conditions", "limits", "timeout_s", "image", "versions")
+    found = {key: content[key] for key in kept if key in content}
+    return {**found, "caps": content["model"].get("caps")} if isinstance(content.get("model"), dict) else found
 
 
 def _trials(submissions: Path) -> dict[str, TrialFacts]:

@@ -6,7 +6,7 @@ Several attempts at a task are averaged first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,8 @@ def score(
         "dataset": cases.dataset,
         "scope": cases.scope,
         "entry": cases.entry,
-        "settings": settings,
-        "columns": _distinct(counts, seed),
+        "settings": {**settings, "solve": cases.solve} if cases.solve else settings,
+        "columns": _each(counts, lambda own: {m: _summary(own.scored(m), m, seed) for m in METRICS}),
         "coverage": coverage,
         "incomplete": incomplete,
         "partial": bool((~table.seen).any()),
@@ -110,12 +110,12 @@ def _coverage(counts: TaskCounts) -> dict[str, int]:
     }
 
 
-def _distinct(counts: dict[Column, TaskCounts], seed: int) -> dict[str, Any]:
-    """Each column's summary; columns that agree in everything (a foreign journal's) are worked out once."""
+def _each(counts: dict[Column, TaskCounts], say: Callable[[TaskCounts], dict[str, Any]]) -> dict[str, Any]:
+    """What is said of each column; columns with the same counts (a foreign journal's) are worked out once."""
     said: dict[str, Any] = {}
     for column, own in counts.items():
-        twin = next((c for c in said if all((counts[c].scored(m) == own.scored(m)).all() for m in METRICS)), None)
-        said[column] = said[twin] if twin else {m: _summary(own.scored(m), m, seed) for m in METRICS}
+        twin = next((other for other in said if own.equals(counts[other])), None)  # type: ignore[index]
+        said[column] = said[twin] if twin else say(own)
     return said
 
 
@@ -157,7 +157,7 @@ def _attempts(counts: dict[Column, TaskCounts]) -> dict[str, Any]:
         "count": len(whole),
         "trials_scored": int(whole.sum()),
         "trials": int(whole.size),
-        "columns": {column: {**pass_rates(own), "variance": _variance(own)} for column, own in counts.items()},
+        "columns": _each(counts, lambda own: {**pass_rates(own), "variance": _variance(own)}),
     }
 
 

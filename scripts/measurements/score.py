@@ -137,5 +137,3 @@ def _own(names: list[tuple[str, int]], records: int) -> Iterator[bytes]:
         line = json.dumps(record).encode()
         previous = hashlib.sha256(line).hexdigest()
         yield line + b"\n"
-
-

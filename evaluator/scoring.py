@@ -1,0 +1,31 @@
+"""`cdb score`: from the files of a judging to scores.json, run_card.md and spend.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench.atomic import write_bytes, write_json
+from evaluator.cases import read_cases
+from evaluator.overrides import read_overrides
+from evaluator.run_card import run_card
+from evaluator.score import score, settings_beside
+from evaluator.spend import spend
+
+
+def score_files(
+    cases_file: Path, journal: Path, out: Path, *, attempts: bool = False, overrides: Path | None = None
+) -> dict[str, Any]:
+    """Score `journal` and write `out` with its run card and spending beside it; gives what scores.json holds."""
+    cases = read_cases(cases_file)
+    found = score(
+        cases,
+        journal,
+        settings=settings_beside(journal, cases),
+        attempts=attempts,
+        overrides=read_overrides(overrides) if overrides else (),
+    )
+    write_json(out, found)
+    write_bytes(out.with_name("run_card.md"), run_card(found).encode("utf-8", "backslashreplace"))
+    write_json(out.with_name("spend.json"), spend(cases, cases_file.parent, journal))
+    return found
