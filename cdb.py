@@ -29,6 +29,9 @@ app.add_typer(dataset_app, name="dataset")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+Retry = Annotated[
+    str | None, typer.Option(help="Only what is unscored for this reason: infra, judge, or one case's name.")
+]
 Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
 
 
@@ -87,6 +90,7 @@ def solve(
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    retry: Retry = None,
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
@@ -110,11 +114,65 @@ def solve(
         attempt=attempt,
         timeout_s=timeout,
         concurrency=concurrency,
+        retry=retry,
     )
     summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:
+        raise typer.Exit(3)
+
+
+@app.command("run")
+def run_config(
+    config: Annotated[Path, typer.Argument(help="The run as one YAML file (docs/runs.md, configs/runs/).")],
+    retry: Annotated[
+        str | None, typer.Option(help="Only what is unscored for this reason: infra, judge, or one case's name.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run and what it may cost; start nothing.")
+    ] = False,
+    only: Only = "",
+    as_json: Json = False,
+) -> None:
+    """Run a whole matrix from one file: solve, judge, score, compare, report. The same command goes on.
+
+    Exit codes: 0 complete, 1 a step failed, 2 usage or not the same run, 3 incomplete, 130/143 stopped by a signal.
+    """
+    from runner.conduct import conduct
+    from runner.config import read_config
+    from runner.preview import lines as preview_lines
+    from runner.preview import preview
+
+    wanted = read_config(config)
+    if only:
+        wanted.dataset.only = list(_ids(only))
+    for warning in wanted.warnings():
+        _progress(f"warning: {warning}")
+    if dry_run:
+        foreseen = preview(wanted)
+        _answer(as_json, foreseen, preview_lines(foreseen))
+        return
+    result = conduct(wanted, config, retry)
+    rows = [f"{name}: {told['label']}" for name, told in result.scores.items()]
+    _answer(as_json, result.as_json(), [*rows, f"report: {result.report}"])
+    if not result.complete:
+        raise typer.Exit(3)
+
+
+@app.command()
+def status(
+    run: Annotated[Path, typer.Argument(help="The run's folder, as `cdb run` writes it.")], as_json: Json = False
+) -> None:
+    """How a run stands: cases, phases, ages, spending, last events; from any shell, running or not.
+
+    Exit codes: 0 told, 1 a journal is damaged, 2 usage, 3 something is stuck.
+    """
+    from runner.standing import lines, standing
+
+    found = standing(run)
+    _answer(as_json, found.as_json(), lines(found))
+    if any(one.stuck for one in found.busy):
         raise typer.Exit(3)
 
 
@@ -147,6 +205,7 @@ def judge(
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
     concurrency: Concurrency = 2,
+    retry: Retry = None,
     as_json: Json = False,
 ) -> None:
     """Build, serve and judge every case; each verdict with evidence that replays."""
@@ -156,7 +215,9 @@ def judge(
 
     chosen = find_judge(model, witnesses)
     reap()
-    summary = judge_all(cases, out, chosen, concurrency=concurrency, start_replays=start_replays, progress=_progress)
+    summary = judge_all(
+        cases, out, chosen, concurrency=concurrency, start_replays=start_replays, retry=retry, progress=_progress
+    )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
     _answer(
         as_json,
@@ -325,6 +386,9 @@ def demo(
 
 def main() -> None:
     """Run the command line; our own errors become one message and their exit code."""
+    from bench.parent import end_with_parent
+
+    end_with_parent()
     try:
         app()
     except CdbError as error:

@@ -118,7 +118,7 @@ class Journal:
 
     def __enter__(self) -> Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._guard = _take_lock(self.path.with_suffix(".lock"))
+        self._guard = take_lock(self.path.with_suffix(".lock"))
         try:
             found = read_journal(self.path)
             self._stream = self.path.open("ab", buffering=0)
@@ -165,7 +165,7 @@ class Journal:
             ) from error
 
 
-def _take_lock(path: Path) -> IO[str]:
+def take_lock(path: Path) -> IO[str]:
     """Hold an exclusive lock on `path`, which then names its holder. A dead holder's lock is free by itself."""
     stream = path.open("a+", encoding="utf-8")
     try:

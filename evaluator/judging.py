@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.activity import Activity
 from bench.cache import cache_folder
-from bench.journal import Journal, of_type, read_journal
+from bench.journal import Journal, read_journal
 from bench.lockfile import hold_identity, versions
+from bench.outcomes import CRITERION, wanted
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
+from evaluator.judged import judged_so_far
 from evaluator.judges.judge import Judge
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -40,17 +43,19 @@ def judge_all(
     *,
     concurrency: int = 2,
     start_replays: Path | None = None,
+    retry: str | None = None,
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
 
     `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
-    for all of them; by default the judging's own.
+    for all of them; by default the judging's own. `retry`: only criteria that infrastructure (`infra`) or the judge
+    (`judge`) left without a verdict, or those of this case; None: everything unfinished.
 
     Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
     """
     cases = read_cases(cases_file)
-    hold_identity(results, _identity(cases, judge))
+    hold_identity(results, _identity(cases, judge), may_fill="submissions")
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -70,23 +75,31 @@ def judge_all(
             start_replays=start_replays or results / "start",
         )
         records = read_journal(results / "journal.jsonl").records
-        last = _last_criteria(records)
-        written = {key: int(record["seq"]) for key, record in last.items()}
-        decided = {key for key, record in last.items() if record["verdict"] is not None}  # never judged again
-        recorded = {str(record["case"]) for record in of_type(records, "case")}
-        waiting = [case for case in cases.cases if not _is_finished(case, decided, recorded)]
+        so_far = judged_so_far(records)
+        written = {key: int(record["seq"]) for key, record in so_far.last.items()}
+        left_alone = set(so_far.decided)  # never judged again
+        if retry:
+            keys = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
+            left_alone |= {k for k in keys if not wanted(retry, k[0], so_far.outcome(k), CRITERION)}
+        waiting = [case for case in cases.cases if not so_far.is_finished(case, left_alone)]
+        if retry:
+            waiting = [c for c in waiting if any((c.case, k.criterion_index) not in left_alone for k in c.criteria)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
-        for result in run_all(_case_job(bench, decided, progress), waiting, concurrency=concurrency, stop=stop):
+        for result in run_all(
+            _case_job(bench, left_alone, progress, Activity(results)), waiting, concurrency=concurrency, stop=stop
+        ):
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
     return _summary(results, cases)
 
 
-def _case_job(bench: Bench, decided: set[tuple[str, int]], progress: Progress) -> Callable[[Case], CaseResult]:
+def _case_job(
+    bench: Bench, left_alone: set[tuple[str, int]], progress: Progress, activity: Activity
+) -> Callable[[Case], CaseResult]:
     def job(case: Case) -> CaseResult:
-        done = {index for name, index in decided if name == case.case}
-        with playwright_driver() as driver:
+        done = {index for name, index in left_alone if name == case.case}
+        with activity.of(case.case, "judging"), playwright_driver() as driver:
             result = judge_case(case, bench, driver, done)
         verdicts = [record.verdict or record.outcome for record in result.criteria]
         progress(f"{case.case}: {result.case.outcome} [{' '.join(verdicts)}] in {result.case.duration_s:.1f} s")
@@ -105,19 +118,9 @@ def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int],
     journal.append(result.case.model_dump(mode="json"))
 
 
-def _is_finished(case: Case, decided: set[tuple[str, int]], recorded: set[str]) -> bool:
-    """Every criterion has its verdict and the case its own record, which is written after them."""
-    return case.case in recorded and all((case.case, c.criterion_index) in decided for c in case.criteria)
-
-
-def _last_criteria(records: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
-    return {(r["case"], r["criterion_index"]): r for r in of_type(records, "criterion")}
-
-
 def _summary(results: Path, cases: Cases) -> JudgeSummary:
-    last = _last_criteria(read_journal(results / "journal.jsonl").records)
     criteria = sum(len(case.criteria) for case in cases.cases)
-    scored = sum(record["verdict"] is not None for record in last.values())
+    scored = len(judged_so_far(read_journal(results / "journal.jsonl").records).decided)
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.activity import Activity
 from bench.errors import UsageError
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
-from bench.outcomes import TRIAL
+from bench.outcomes import TRIAL, wanted
 from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
@@ -36,6 +37,8 @@ class SolveSettings:
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
     concurrency: int = 2
+    retry: str | None = None
+    """Only what infrastructure failed (`infra`), nothing (`judge`), or this case; None: everything unfinished."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,20 @@ def solve(
     submissions = settings.submissions or entry / "submissions"
     hold_identity(entry, _identity(dataset, agent, settings))
     with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(on_stop) as stop:
-        done = _finished(entry, submissions)
-        waiting = [task for task in dataset.tasks if task.case_id not in done]
+        done = finished(entry, submissions)
+        last = last_trials(entry)
+        waiting = [
+            task
+            for task in dataset.tasks
+            if task.case_id not in done and wanted(settings.retry, task.case_id, last.get(task.case_id, ""), TRIAL)
+        ]
         journal.append({"type": "run", "step": "solve", "waiting": len(waiting), "done": len(done)})
-        trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress)
+        activity = Activity(entry)
+        trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress, activity)
         for result in run_all(trial, waiting, concurrency=settings.concurrency, stop=stop):
             done[result.case] = result.outcome
         journal.append({"type": "end", "step": "solve", "outcomes": done})
-    ordered = {task.case_id: done[task.case_id] for task in dataset.tasks}
+    ordered = {t.case_id: done.get(t.case_id) or last.get(t.case_id, "not_started") for t in dataset.tasks}
     return SolveSummary(entry, submissions, ordered)
 
 
@@ -95,6 +104,7 @@ def _trial_job(
     journal: Journal,
     stop: StopFlag,
     progress: Progress,
+    activity: Activity,
 ) -> Callable[[Task], TrialResult]:
     trial_settings = TrialSettings(
         run=entry.parent.name or "run",
@@ -110,7 +120,8 @@ def _trial_job(
             return _adopted(task, agent, submissions, journal)
         for number in range(1, MAX_TRIES + 1):
             folder = _next_try(entry / "trials" / task.case_id)
-            result = run_trial(task, agent, trial_settings, folder, open_sandbox)
+            with activity.of(task.case_id, "trial"):
+                result = run_trial(task, agent, trial_settings, folder, open_sandbox)
             if stop.is_set() and result.digest is None:
                 result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
             journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
@@ -159,7 +170,13 @@ def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[s
     }
 
 
-def _finished(entry: Path, submissions: Path) -> dict[str, str]:
+def last_trials(entry: Path) -> dict[str, str]:
+    """The outcome of each case's last trial."""
+    records = of_type(read_journal(entry / "journal.jsonl").records, "trial")
+    return {str(record["case"]): str(record["outcome"]) for record in records}
+
+
+def finished(entry: Path, submissions: Path) -> dict[str, str]:
     """Outcome of every case whose last trial needs no more work: final, and sealed where a seal is due."""
     done: dict[str, str] = {}
     for record in of_type(read_journal(entry / "journal.jsonl").records, "trial"):
