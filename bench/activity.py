@@ -23,7 +23,7 @@ class Doing(NamedTuple):
 
 
 class Activity:
-    """Keeps `folder/activity.json`; for jobs in any thread. A lost write costs a line of `cdb status`, nothing else."""
+    """Keeps `folder/activity.json`; for jobs in any thread. A lost write costs a line of `cdb status`, no more."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME

@@ -1,4 +1,4 @@
-"""`spend.json`: money, tokens and time of a result. A resumed run may differ in them, so they are not in scores.json."""
+"""`spend.json`: money, tokens and time of a result. A resume may change them, so they are not in scores.json."""
 
 from __future__ import annotations
 

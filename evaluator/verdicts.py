@@ -180,7 +180,7 @@ class _Reading:
     def _take(self, record: dict[str, Any], number: int, attempt: int, position: int) -> None:
         packed = self._codes(record, number)
         slot = self.found[attempt]
-        seq = record["seq"] if "seq" in record else number
+        seq = record.get("seq", number)
         slot.won_by[position] = seq if type(seq) is int and seq > 0 else number
         slot.packed[position] = packed
         if not packed >> 4:

@@ -1,6 +1,6 @@
 """`cdb run`: every entry solved, then every entry evaluated; killed anywhere, the same command goes on.
 
-Nothing of its own decides what is done: each step is asked again unless what it has written shows that it is complete.
+Nothing of its own decides what is done: each step runs again unless what it has written shows that it is complete.
 """
 
 from __future__ import annotations
@@ -104,6 +104,9 @@ class _Run:
         unjudged = [place for place in self._places(made) if not _is_judged(place[2])]
         if self.config.preflight and (unsolved or unjudged):
             self.step("preflight: what this machine can do", ["doctor"])
+        if self.config.preflight and any(entry.model for entry in unsolved):
+            argv = ["dataset", "preflight", "--dataset", str(self.config.dataset.root / "solver-inputs")]
+            self.step("preflight: every start application, before anything is paid for", argv + steps.scope(only))
         for entry in unsolved:
             _await_lock(entry.folder / "journal.lock", self.say)
             _, complete = self.step(f"solve: {entry.name}", steps.solve(self.config, entry, only, self.retry))

@@ -155,7 +155,7 @@ def _shipped() -> Path:
 
 def _other_branch(fault: Any) -> bool:
     """The complaint that a mapping is no string, beside the one that says what is wrong with the mapping."""
-    return fault["loc"][0] == "agents" and fault["loc"][-1] == "str" and isinstance(fault.get("input"), dict)
+    return fault["loc"][:1] == ("agents",) and fault["loc"][-1] == "str" and isinstance(fault.get("input"), dict)
 
 
 def _explained(fault: Any) -> str:

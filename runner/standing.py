@@ -190,7 +190,8 @@ def lines(found: Standing) -> list[str]:
         trials = " ".join(f"{outcome} {n}" for outcome, n in entry.trials.items()) or "nothing yet"
         said.append(f"  {entry.name}: solved {sum(entry.trials.values())}/{entry.tasks} ({trials})")
         said += [
-            f"    {name}: {told['cases']}/{entry.tasks} cases, {told['criteria']} verdicts, {told['unscored']} unscored"
+            f"    {name}: {told['cases']}/{entry.tasks} cases, {told['criteria']} verdicts, "
+            f"{told['unscored']} unscored"
             for name, told in entry.judged.items()
         ]
     said += [busy_line(one) for one in found.busy]

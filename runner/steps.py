@@ -23,13 +23,13 @@ def solve(config: RunConfig, entry: Entry, only: list[str], retry: str | None) -
         argv += ["--gateway", str(config.gateway)]
     argv += _changed(config.budget, BudgetPart(), ("max_usd", "max_tokens", "max_requests"))
     argv += _changed(config.conditions, ConditionsPart(), ("egress", "hosted_tools", "media"))
-    return argv + _scope(only) + _retry(retry)
+    return argv + scope(only) + _retry(retry)
 
 
 def prepare(config: RunConfig, entry: Entry, only: list[str]) -> Argv:
     argv = ["prepare", "--dataset", str(config.dataset.root / "evaluation-inputs")]
     argv += ["--submissions", str(entry.submissions), "--out", str(entry.cases.parent)]
-    return argv + (["--plans", str(config.dataset.plans)] if config.dataset.plans else []) + _scope(only)
+    return argv + (["--plans", str(config.dataset.plans)] if config.dataset.plans else []) + scope(only)
 
 
 def judge(config: RunConfig, entry: Entry, who: JudgePart, results: Path, retry: str | None) -> Argv:
@@ -61,7 +61,7 @@ def _changed(part: BudgetPart | ConditionsPart, usual: BudgetPart | ConditionsPa
     return argv
 
 
-def _scope(only: list[str]) -> Argv:
+def scope(only: list[str]) -> Argv:
     return ["--only", ",".join(only)] if only else []
 
 
