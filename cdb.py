@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bench.errors import CdbError, UsageError
+from bench.exit_codes import told
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -135,10 +136,7 @@ def run_config(
     only: Only = "",
     as_json: Json = False,
 ) -> None:
-    """Run a whole matrix from one file: solve, judge, score, compare, report. The same command goes on.
-
-    Exit codes: 0 complete, 1 a step failed, 2 usage or not the same run, 3 incomplete, 130/143 stopped by a signal.
-    """
+    """Run a whole matrix from one file: solve, judge, score, compare, report. The same command goes on."""
     from runner.conduct import conduct
     from runner.config import read_config
     from runner.preview import lines as preview_lines
@@ -164,10 +162,7 @@ def run_config(
 def status(
     run: Annotated[Path, typer.Argument(help="The run's folder, as `cdb run` writes it.")], as_json: Json = False
 ) -> None:
-    """How a run stands: cases, phases, ages, spending, last events; from any shell, running or not.
-
-    Exit codes: 0 told, 1 a journal is damaged, 2 usage, 3 something is stuck.
-    """
+    """How a run stands: cases, phases, ages, spending, last events; from any shell, running or not."""
     from runner.standing import lines, standing
 
     found = standing(run)
@@ -241,10 +236,7 @@ def score(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Score a journal: Strict, Graded and Full with intervals, coverage and scope.
-
-    Exit codes: 0 scored whole, 1 the journal cannot be trusted, 2 usage, 3 incomplete (something is unscored).
-    """
+    """Score a journal: Strict, Graded and Full with intervals, coverage and scope."""
     from evaluator.scoring import score_files
 
     found = score_files(cases, results, out, attempts=attempts, overrides=overrides)
@@ -317,10 +309,7 @@ def compare(
     column: Annotated[str, typer.Option(help="judge, card or witnessed: the same for all.")] = "witnessed",
     as_json: Json = False,
 ) -> None:
-    """Compare entries, paired by task, under the same plans and conditions.
-
-    Exit codes: 0 compared, 1 a journal cannot be trusted, 2 usage or not comparable, 3 an entry is incomplete.
-    """
+    """Compare entries, paired by task, under the same plans and conditions."""
     from evaluator.compare import compare as compare_results
     from evaluator.compare import lines
     from evaluator.records import COLUMNS
@@ -382,6 +371,17 @@ def demo(
 
     found = run_demo(out, concurrency=concurrency, progress=_progress)
     _answer(as_json, found.as_json(), found.lines())
+
+
+def _say_exit_codes() -> None:
+    """End the help of every verb with its exit codes."""
+    for group, prefix in ((app, ""), *((g.typer_instance, f"{g.name} ") for g in app.registered_groups)):
+        for command in group.registered_commands if group else ():
+            name = command.name or (command.callback.__name__ if command.callback else "")
+            command.epilog = told(prefix + name)
+
+
+_say_exit_codes()
 
 
 def main() -> None:

@@ -78,31 +78,22 @@ class JournalStream:
         self.last_hash = previous
 
 
-_scan = json.JSONDecoder().scan_once
-"""The decoder's own scanner: `json.loads` without its checks of the argument, half of the time of a short line."""
+_decode = json.JSONDecoder().raw_decode
+"""`json.loads` without its checks of the argument: a third of the time of a short line."""
 
 
 def parse_line(line: bytes, number: int, path: Path) -> Record:
     """One line as a JSON object. Raises DataError naming file and line."""
     try:
         text = line.decode("utf-8")
-        record, end = _scan(text, 0)
+        record, end = _decode(text, 0)
         if end != len(text) and text[end:] != "\n":
             record = json.loads(text)  # white space after the object, or an error with its place
-    except StopIteration:
-        record = _slow(line, number, path)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {number}: not JSON ({error}); restore the file from a copy") from error
     if type(record) is not dict:
         raise DataError(f"{path}, line {number}: not a JSON object; restore the file from a copy")
     return record
-
-
-def _slow(line: bytes, number: int, path: Path) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{path}, line {number}: not JSON ({error}); restore the file from a copy") from error
 
 
 class Journal:

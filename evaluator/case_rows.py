@@ -14,12 +14,10 @@ from evaluator.verdicts import VerdictTable
 def case_rows(cases: Cases, table: VerdictTable, counts: TaskCounts) -> list[dict[str, Any]]:
     """Rows in the order of cases.json; numbers are the mean over scored attempts, counts sum over attempts."""
     values = {metric: by_task(counts.scored(metric)) for metric in METRICS}
-    sums = {
-        name: array.sum(axis=0).tolist()
-        for name, array in (
-            ("pass", counts.passed), ("partial", counts.partial), ("fail", counts.failed), ("unscored", counts.unscored)
-        )
+    columns = {
+        "pass": counts.passed, "partial": counts.partial, "fail": counts.failed, "unscored": counts.unscored
     }  # fmt: skip
+    sums = {name: array.sum(axis=0).tolist() for name, array in columns.items()}
     troubles: dict[int, tuple[str, str]] = {}
     for (_, position), said in sorted(table.trouble.items(), reverse=True):
         troubles[position] = said
@@ -35,7 +33,7 @@ def case_rows(cases: Cases, table: VerdictTable, counts: TaskCounts) -> list[dic
                 "attachment": case.attachment,
                 "outcome": outcome,
                 **_explained(case, outcome, reason),
-                **{m: None if (v := values[m][place]) is None else percent(v) for m in METRICS},
+                **{str(m): None if (v := values[m][place]) is None else percent(v) for m in METRICS},
                 **{name: column[place] for name, column in sums.items()},
             }
         )

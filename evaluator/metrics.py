@@ -41,9 +41,9 @@ class TaskCounts:
         """
         match metric:
             case "strict":
-                return self.passed / self.n
+                return np.divide(self.passed, self.n)
             case "graded":
-                return (self.passed + 0.5 * self.partial) / self.n
+                return np.divide(self.passed + 0.5 * self.partial, self.n)
             case "full":
                 return (self.passed == self.n).astype(np.float64)
 

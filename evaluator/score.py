@@ -176,7 +176,7 @@ def pass_rates(counts: TaskCounts) -> dict[str, dict[str, float]]:
 
 
 def _variance(counts: TaskCounts) -> dict[str, Any]:
-    said = {}
+    said: dict[str, Any] = {}
     for metric in METRICS:
         tasks = [[[v] for v in column[~np.isnan(column)].tolist()] for column in counts.scored(metric).T]
         split = variance_split([task for task in tasks if task])

@@ -52,7 +52,7 @@ def mcnemar_mid_p(first_only: int, second_only: int) -> float:
     if n == 0:
         return 1.0
     below = sum(math.comb(n, i) for i in range(least + 1))
-    return min(1.0, (2 * below - math.comb(n, least)) / 2**n)
+    return min(1.0, math.ldexp(2 * below - math.comb(n, least), -n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
