@@ -53,10 +53,14 @@ def _outcome(
     case: Case, record: dict[str, Any], trouble: tuple[str, str] | None, *, unscored: bool
 ) -> tuple[str, str]:
     """The task's outcome and its reason: why it is unscored, else what its case record says, else what is known."""
+    told = str(record.get("outcome")), str(record.get("reason") or "")
+    known = told[0] in CASE
     if unscored:
-        return trouble or (NOT_JUDGED, "not judged yet, or no verdict in the journal")
-    if record.get("outcome") in CASE and CASE[record["outcome"]].counts != "unscored":
-        return str(record["outcome"]), str(record.get("reason") or "")
+        if trouble or (known and CASE[told[0]].counts == "unscored"):
+            return trouble or told
+        return NOT_JUDGED, "not judged yet, or no verdict in the journal"
+    if known and CASE[told[0]].counts != "unscored":
+        return told
     if case.submission is None:
         return "missing", case.trial.reason if case.trial else "no submission"
     return ("unchanged", "nothing was changed") if case.submission.changed_files == 0 else ("ok", "")

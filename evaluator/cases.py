@@ -65,6 +65,8 @@ class Case(Strict):
     serve_plan: ServePlan | None
     serve_plan_error: str = ""
     criteria: list[CriterionText]
+    rubric_error: str = ""
+    """Why the rubric could not be read; the case has no criteria then and stays unscored."""
     plan: list[CriterionPlan]
     planned: bool
     submission: SubmissionFacts | None = None

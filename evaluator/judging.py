@@ -119,7 +119,7 @@ def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int],
 
 
 def _summary(results: Path, cases: Cases) -> JudgeSummary:
-    criteria = sum(len(case.criteria) for case in cases.cases)
+    criteria = sum(len(case.criteria) or 1 for case in cases.cases)  # without a readable rubric: one, unscored
     scored = len(judged_so_far(read_journal(results / "journal.jsonl").records).decided)
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 

@@ -54,12 +54,15 @@ def prepare(
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
-        criteria = read_rubric(task.folder)
-        plan, planned = plan_case(task.case_id, criteria, plans)
-        case_plans.append(plan)
-        cases.append(
-            _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
+        criteria, rubric_error = _rubric(task, progress)
+        plan, planned = (
+            (CasePlan(case=task.case_id, criteria=[]), False)
+            if rubric_error
+            else plan_case(task.case_id, criteria, plans)
         )
+        case_plans.append(plan)
+        made = _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
+        cases.append(made.model_copy(update={"rubric_error": rubric_error}))
     if any(case.submission and RESEALED in case.submission.flags for case in cases):
         entry = {**entry, "reportable": False}
     found = Cases(
@@ -111,6 +114,15 @@ def _case(
         submission=submission,
         trial=None if submission else trial,
     )
+
+
+def _rubric(task: Task, progress: Progress) -> tuple[tuple[Criterion, ...], str]:
+    """The criteria, or none and the reason: one damaged rubric must not stop the other cases (C123)."""
+    try:
+        return read_rubric(task.folder), ""
+    except DataError as error:
+        progress(f"{task.case_id}: stays unscored, its rubric cannot be read: {error}")
+        return (), str(error)
 
 
 def _serve_plan(task: Task) -> tuple[ServePlan | None, str]:

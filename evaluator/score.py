@@ -79,7 +79,7 @@ def noop_entry(cases: Cases) -> dict[str, Any]:
     """What an untouched application scores, from the plans and at no cost: what works on the start keeps working,
     so preservation criteria are PASS; every other one asks for a change, so it is FAIL. Without plans it is 0."""
     shares = [
-        sum(part.kind == "preservation" for part in case.plan) / len(case.criteria) if case.planned else 0.0
+        sum(part.kind == "preservation" for part in case.plan) / len(case.plan) if case.planned and case.plan else 0.0
         for case in cases.cases
     ]
     share = percent(mean(shares))

@@ -41,9 +41,10 @@ class CriterionIndex:
         """Position of each case's first criterion."""
         self.by_case: dict[str, dict[str | int, int]] = {}
         for case in cases.cases:
-            if not case.criteria:
-                raise DataError(f"{case.case} has no criterion, so it cannot be scored; make cases.json again")
             self.starts.append(len(self.keys))
+            if not case.criteria:  # its rubric could not be read: one criterion that nothing can score
+                self.keys.append((case.case, 0))
+                continue
             names: dict[str | int, int] = {}
             for criterion in case.criteria:
                 position = len(self.keys)
