@@ -30,6 +30,8 @@ app.add_typer(dataset_app, name="dataset")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+ENGINE_BACK_S = 120.0
+"""How long a trial that infrastructure failed waits for the engine before it is tried again."""
 Retry = Annotated[
     str | None, typer.Option(help="Only what is unscored for this reason: infra, judge, or one case's name.")
 ]
@@ -101,6 +103,7 @@ def solve(
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
+    from sandboxes.engine import wait_until_up
     from sandboxes.images import image_tag
     from sandboxes.reap import reap
 
@@ -116,6 +119,7 @@ def solve(
         timeout_s=timeout,
         concurrency=concurrency,
         retry=retry,
+        await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
     )
     summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}

@@ -2,66 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.journal import JournalStream, Record
+from bench.journal import JournalStream, Record, of_type
 from bench.submission import read_manifest
+from bench.usage import summed, usages_of
 from evaluator.cases import Cases
 
 SCHEMA = "cdb.spend/1"
 
 
 def spend(cases: Cases, folder: Path, journal: Path) -> dict[str, Any]:
-    """What solving (from the submissions' seals) and judging (from the journal) took. Unknown cost is null, never 0.
+    """What solving and judging took, every try and every superseded verdict included: what was spent was spent.
 
-    `folder`: the one cases.json lies in, which its paths are relative to.
+    `folder`: the one cases.json lies in, which its paths are relative to. Unknown cost is null, never 0.
     """
-    seals = [
-        read_manifest((folder / case.submission.folder).parent, case.case) for case in cases.cases if case.submission
-    ]
-    solved = [
-        {"duration_s": seal.duration_s or 0.0, "usage": seal.usage} for seal in seals if seal and seal.started_at
-    ]
-    return {"schema": SCHEMA, "solve": _sum(solved), "judge": _sum(_judged(journal))}
+    judged = _ours(journal)
+    return {
+        "schema": SCHEMA,
+        "solve": _sum(_solved(cases, folder)),
+        "judge": {**_sum(judged), "duration_s": _time(of_type(judged, "case"))},
+    }
 
 
-def _judged(journal: Path) -> list[Record]:
-    """Every record that cost something, superseded ones too: what was spent was spent."""
+def _solved(cases: Cases, folder: Path) -> list[Record]:
+    """The trials of the entry the submissions lie in; for submissions made elsewhere what their seals tell."""
+    places = [((folder / case.submission.folder).parent, case.case) for case in cases.cases if case.submission]
+    entry = places[0][0].parent / "journal.jsonl" if places else None
+    if entry and entry.is_file():
+        scope = {case.case for case in cases.cases}
+        return [record for record in _ours(entry) if record["type"] == "trial" and record["case"] in scope]
+    seals = [read_manifest(submissions, case) for submissions, case in places]
+    return [{"duration_s": seal.duration_s, "usage": seal.usage} for seal in seals if seal]
+
+
+def _ours(journal: Path) -> list[Record]:
+    """The records of a journal of ours that tell of time or money; none of a foreign one."""
     with journal.open("rb") as stream:
         if b'"cdb.journal/' not in stream.readline():
             return []
-    kept = ("type", "duration_s", "usage")
+    kept = ("type", "case", "duration_s", "usage", "cost_usd", "tokens", "calls", "requests", "adopted")
     return [
-        {key: record[key] for key in kept if key in record and (key != "duration_s" or record["type"] == "case")}
+        {key: record[key] for key in kept if key in record}
         for record in JournalStream(journal)
-        if record.get("type") in ("criterion", "case")
+        if record.get("type") in ("criterion", "case", "trial") and not record.get("adopted")
     ]
 
 
 def _sum(records: list[Record]) -> dict[str, Any]:
-    usages = [_flat(usage) for record in records if isinstance(usage := record.get("usage"), dict) and usage]
-    keys = sorted({key for usage in usages for key, value in usage.items() if _is_number(value) or value is None})
     return {
-        "duration_s": round(sum(float(record.get("duration_s") or 0) for record in records), 3),
-        "usage": {key: _total([usage[key] for usage in usages if key in usage]) for key in keys},
+        "duration_s": _time(records),
+        "usage": summed(usage for record in records for usage in usages_of(record)),
     }
 
 
-def _flat(usage: Record) -> Record:
-    """Token counts by kind become `tokens.input` and so on."""
-    tokens = usage.get("tokens")
-    inner = {f"tokens.{kind}": value for kind, value in tokens.items()} if isinstance(tokens, dict) else {}
-    return {**usage, **inner}
-
-
-def _total(values: list[Any]) -> float | int | None:
-    """The sum, null as soon as one is unknown."""
-    if not all(_is_number(value) for value in values):
-        return None
-    total = sum(values)
-    return round(total, 6) if isinstance(total, float) else total
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _time(records: Iterable[Record]) -> float:
+    return round(sum(float(record.get("duration_s") or 0) for record in records), 3)

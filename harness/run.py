@@ -37,6 +37,8 @@ class SolveSettings:
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
     concurrency: int = 2
+    await_engine: Callable[[Callable[[], bool]], object] = lambda _give_up: None
+    """Waits before a trial that infrastructure failed is tried again, so that a restart of the engine is survived."""
     retry: str | None = None
     """Only what infrastructure failed (`infra`), nothing (`judge`), or this case; None: everything unfinished."""
 
@@ -129,6 +131,7 @@ def _trial_job(
             progress(f"{agent.name}: {task.case_id} {result.outcome}{note} in {result.duration_s:.1f} s")
             if not TRIAL[result.outcome].retry or stop.is_set() or number == MAX_TRIES:
                 return result
+            settings.await_engine(stop.is_set)
         raise AssertionError("unreachable: the last try returns")
 
     return job

@@ -127,7 +127,10 @@ class _Run:
             _await_lock(results / "journal.lock", self.say)
             self.step(f"prepare: {entry.name}", steps.prepare(self.config, entry, only))
             title = f"judge: {entry.name} with {judge_name(judge)}"
-            self.step(title, steps.judge(self.config, entry, judge, results, self.retry))
+            _, whole = self.step(title, steps.judge(self.config, entry, judge, results, self.retry))
+            if not whole and self.retry is None:  # infrastructure alone is tried again by itself, and once
+                again = steps.judge(self.config, entry, judge, results, "infra")
+                self.step(f"{title}, what infrastructure failed once more", again)
         found, complete = self.step(f"score: {entry.name}", steps.score(results))
         result.complete &= complete
         told = {

@@ -13,6 +13,7 @@ from bench.atomic import write_json
 from bench.errors import UsageError
 from bench.journal import Record, of_type, read_journal
 from bench.outcomes import TRIAL
+from bench.usage import cost_usd
 from evaluator.judged import judged_so_far
 from evaluator.strict_json import read_json
 
@@ -122,10 +123,10 @@ def standing(folder: Path) -> Standing:
         for name in planned.results:
             records = read_journal(folder / name / "journal.jsonl").records
             judged[name] = _judged(records)
-            costs += list(of_type(records, "case"))
+            costs += list(of_type(records, "criterion"))
             busy += [_busy(planned.name, doing, plan) for doing in read_activity(folder / name)]
         entries.append(EntryStanding(planned.name, len(plan.tasks), _counted(last), judged))
-    return Standing(plan.name, _holder(folder / LOCK), entries, busy, _usd(costs), last_events(folder))
+    return Standing(plan.name, _holder(folder / LOCK), entries, busy, cost_usd(costs), last_events(folder))
 
 
 def last_events(folder: Path, count: int = 8) -> list[str]:
@@ -156,15 +157,6 @@ def _busy(entry: str, doing: Doing, plan: RunPlan) -> Busy:
     age = max(0.0, time.time() - doing.since)
     limit = plan.limits_s.get(doing.phase)
     return Busy(entry, doing.case, doing.phase, round(age, 1), limit is not None and age > limit + GRACE_S)
-
-
-def _usd(records: list[Record]) -> float | None:
-    """What the trials and judgings told of their cost; None when one of them does not know."""
-    costs = [r["cost_usd"] for r in records if "cost_usd" in r]
-    costs += [
-        r["usage"]["cost_usd"] for r in records if isinstance(r.get("usage"), dict) and "cost_usd" in r["usage"]
-    ]
-    return None if None in costs else round(sum(costs), 6)
 
 
 def _holder(lock: Path) -> str:

@@ -56,6 +56,7 @@ def _entrant(entrant: Entrant, seed: int) -> dict[str, Any]:
         **_pass_rates(entrant),
         "variance": {metric: _variance(entrant, metric) for metric in METRICS},
         "usd": usd,
+        "usd_per_task": None if usd is None else round(usd / (len(scope) * len(entrant.results)), 6),
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 RunCdb = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_a_whole_run_is_one_command_and_the_same_command_repeats_nothing(
+def test_c116_c119_c140_a_whole_run_is_one_command_and_the_same_command_repeats_nothing(
     small_run: Callable[..., Path], run_cdb: RunCdb, tmp_path: Path
 ) -> None:
     noop = {"agents": [str(tmp_path / "editor.yaml"), "noop"]}
@@ -43,6 +43,15 @@ def test_a_whole_run_is_one_command_and_the_same_command_repeats_nothing(
     told = run_cdb(["status", folder, "--json"])
     status = json.loads(told.stdout)
     assert (told.returncode, status["holder"], status["done"], status["of"]) == (0, "", 8, 8)
+
+    # C140: judged and scored again without a solver: another results folder, the entry as it was.
+    cases, again = folder / "editor__none__1/evaluation/cases.json", tmp_path / "again"
+    judge = ["judge", "--cases", cases, "--out", again, "--model", "recorded", "--witnesses", tmp_path / "witnesses"]
+    assert run_cdb(judge, deadline_s=200).returncode == 0
+    score = ["score", "--cases", cases, "--results", again / "journal.jsonl", "--out", again / "scores.json"]
+    assert run_cdb(score).returncode == 0
+    assert (again / "scores.json").read_bytes() == (results / "scores.json").read_bytes()
+    assert {path: path.read_bytes() for path in folder.rglob("journal.jsonl")} == kept
 
     # C119: another model, judge or budget is another run; concurrency is not.
     other = yaml.safe_load(config.read_text())
