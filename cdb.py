@@ -93,6 +93,10 @@ def solve(
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    run_usd: Annotated[
+        float, typer.Option(min=0, help="No trial begins once the run has spent this; 0: no cap.")
+    ] = 0.0,
+    spent_usd: Annotated[float, typer.Option(min=0, help="What the run's other entries have spent of it.")] = 0.0,
     retry: Retry = None,
     as_json: Json = False,
 ) -> None:
@@ -118,6 +122,8 @@ def solve(
         attempt=attempt,
         timeout_s=timeout,
         concurrency=concurrency,
+        run_usd=run_usd or None,
+        spent_usd=spent_usd,
         retry=retry,
         await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
     )
@@ -241,12 +247,12 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score a journal: Strict, Graded and Full with intervals, coverage and scope."""
-    from evaluator.scoring import score_files
+    from evaluator.scoring import lines, score_files
 
     found = score_files(cases, results, out, attempts=attempts, overrides=overrides)
     for warning in found["warnings"]:
         _progress(f"warning: {warning}")
-    _answer(as_json, found, _score_lines(found))
+    _answer(as_json, found, lines(found))
     if found["incomplete"]:
         raise typer.Exit(3)
 
@@ -430,26 +436,6 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
     else:
         for line in lines:
             print(safe(line))
-
-
-def _score_lines(found: dict[str, Any]) -> list[str]:
-    coverage = found["coverage"]
-    lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
-    if found["partial"]:
-        lines.append("PARTIAL: the judging is not finished; these numbers will change")
-    for column, metrics in found["columns"].items():
-        numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
-        lines.append(f"{column:<10} " + "   ".join(numbers))
-    if found["incomplete"]:
-        bounds = "  ".join(f"{m} {b['low']:.1f} to {b['high']:.1f}" for m, b in found["bounds"].items())
-        lines.append(f"INCOMPLETE: not a result of the whole scope. With the unscored as FAIL and as PASS: {bounds}")
-    return lines
-
-
-def _number(metric: dict[str, float | None]) -> str:
-    if metric["mean"] is None:
-        return "none"
-    return f"{metric['mean']:.1f} [{metric['low']:.1f}, {metric['high']:.1f}]"
 
 
 def _replay_lines(again: Any) -> list[str]:

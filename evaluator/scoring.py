@@ -29,3 +29,24 @@ def score_files(
     write_bytes(out.with_name("run_card.md"), run_card(found).encode("utf-8", "backslashreplace"))
     write_json(out.with_name("spend.json"), spend(cases, cases_file.parent, journal))
     return found
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """What `cdb score` prints without --json."""
+    coverage = found["coverage"]
+    said = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    if found["partial"]:
+        said.append("PARTIAL: the judging is not finished; these numbers will change")
+    for column, metrics in found["columns"].items():
+        numbers = [f"{name} {_interval(m)}" for name, m in metrics.items()]
+        said.append(f"{column:<10} " + "   ".join(numbers))
+    if found["incomplete"]:
+        bounds = "  ".join(f"{m} {b['low']:.1f} to {b['high']:.1f}" for m, b in found["bounds"].items())
+        said.append(f"INCOMPLETE: not a result of the whole scope. With the unscored as FAIL and as PASS: {bounds}")
+    return said
+
+
+def _interval(metric: dict[str, float | None]) -> str:
+    if metric["mean"] is None:
+        return "none"
+    return f"{metric['mean']:.1f} [{metric['low']:.1f}, {metric['high']:.1f}]"

@@ -16,6 +16,7 @@ from bench.outcomes import TRIAL, wanted
 from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
+from bench.usage import cost_usd
 from harness.agents.agent import Agent
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
 from sandboxes.sandbox import Limits
@@ -39,6 +40,9 @@ class SolveSettings:
     concurrency: int = 2
     await_engine: Callable[[Callable[[], bool]], object] = lambda _give_up: None
     """Waits before a trial that infrastructure failed is tried again, so that a restart of the engine is survived."""
+    run_usd: float | None = None
+    spent_usd: float = 0.0
+    """The run's cap, and what its other entries have spent of it; a trial is not begun once it is reached."""
     retry: str | None = None
     """Only what infrastructure failed (`infra`), nothing (`judge`), or this case; None: everything unfinished."""
 
@@ -120,6 +124,11 @@ def _trial_job(
     def job(task: Task) -> TrialResult:
         if read_manifest(submissions, task.case_id) is not None:
             return _adopted(task, agent, submissions, journal)
+        if reason := _cap_reached(entry, settings):
+            result = TrialResult(task.case_id, "not_started", reason)
+            journal.append({**result.record(), "try": 0, "logs": ""})
+            progress(f"{agent.name}: {task.case_id} not_started ({reason})")
+            return result
         for number in range(1, MAX_TRIES + 1):
             folder = _next_try(entry / "trials" / task.case_id)
             with activity.of(task.case_id, "trial"):
@@ -135,6 +144,17 @@ def _trial_job(
         raise AssertionError("unreachable: the last try returns")
 
     return job
+
+
+def _cap_reached(entry: Path, settings: SolveSettings) -> str:
+    """Why no further trial may begin; "" when one may. A cost that is not known holds no cap, so it ends the run."""
+    if not settings.run_usd:
+        return ""
+    own = cost_usd(of_type(read_journal(entry / "journal.jsonl").records, "trial"))
+    if own is None:
+        return f"the run's cap of {settings.run_usd:g} USD cannot be held: the cost of a trial is not known"
+    spent = settings.spent_usd + own
+    return f"the run's cap of {settings.run_usd:g} USD is reached ({spent:.2f})" if spent >= settings.run_usd else ""
 
 
 def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> TrialResult:

@@ -22,9 +22,11 @@ INCOMPLETE = 3
 class StepFailed(CdbError):
     """A step ended with an exit code other than 0 and 3, which becomes the run's own."""
 
-    def __init__(self, exit_code: int, message: str) -> None:
+    def __init__(self, exit_code: int, message: str, answer: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.exit_code = exit_code if exit_code > 0 else 1
+        self.answer = answer or {}
+        """What it answered before it failed."""
 
 
 def run_step(argv: list[str], log: Path, progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
@@ -48,15 +50,14 @@ def run_step(argv: list[str], log: Path, progress: Callable[[str], None]) -> tup
         stop.raise_if_set()
         answer.seek(0)
         text = answer.read().decode("utf-8", "backslashreplace").strip()
-    if process.returncode not in (0, INCOMPLETE):
-        last = said[-1] if said else "it said nothing"
-        raise StepFailed(
-            process.returncode, f"`cdb {' '.join(argv)}` ended with {process.returncode}: {last}; its log: {log}"
-        )
     try:
         found = json.loads(text.splitlines()[-1]) if text else {}
     except ValueError as error:
         raise StepFailed(1, f"`cdb {argv[0]} --json` answered no JSON ({error}); its log: {log}") from error
+    if process.returncode not in (0, INCOMPLETE):
+        last = said[-1] if said else "it said nothing"
+        what = f"`cdb {' '.join(argv)}` ended with {process.returncode}: {last}; its log: {log}"
+        raise StepFailed(process.returncode, what, found)
     return found, process.returncode == 0
 
 

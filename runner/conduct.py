@@ -20,11 +20,11 @@ from evaluator.cases import read_cases
 from evaluator.judged import judged_so_far
 from harness.run import finished
 from runner import steps
-from runner.child import run_step
+from runner.child import StepFailed, run_step
 from runner.config import JudgePart, RunConfig
 from runner.entries import Entry, entries, judge_name
 from runner.scope import choose
-from runner.standing import LOCK, PlannedEntry, RunPlan
+from runner.standing import LOCK, PlannedEntry, RunPlan, standing
 from runner.watch import View, view, watched
 
 LOCK_WAIT_S = 60.0
@@ -39,13 +39,14 @@ class RunResult:
     folder: Path
     complete: bool = True
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    comparison: dict[str, Any] | None = None
+    comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Judge → the answer of `cdb compare`: verdicts of different judges are never compared."""
     report: Path | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
             "run": str(self.folder), "complete": self.complete, "scores": self.scores,
-            "comparison": self.comparison, "report": str(self.report) if self.report else None,
+            "comparisons": self.comparisons, "report": str(self.report) if self.report else None,
         }  # fmt: skip
 
 
@@ -103,18 +104,43 @@ class _Run:
         unsolved = [entry for entry in made if not _is_solved(entry, dataset)]
         unjudged = [place for place in self._places(made) if not _is_judged(place[2])]
         if self.config.preflight and (unsolved or unjudged):
-            self.step("preflight: what this machine can do", ["doctor"])
+            self._preflight()
         if self.config.preflight and any(entry.model for entry in unsolved):
             argv = ["dataset", "preflight", "--dataset", str(self.config.dataset.root / "solver-inputs")]
             self.step("preflight: every start application, before anything is paid for", argv + steps.scope(only))
         for entry in unsolved:
             _await_lock(entry.folder / "journal.lock", self.say)
-            _, complete = self.step(f"solve: {entry.name}", steps.solve(self.config, entry, only, self.retry))
+            argv = steps.solve(self.config, entry, only, self.retry) + self._cap()
+            _, complete = self.step(f"solve: {entry.name}", argv)
             result.complete &= complete
         for entry, judge, results in self._places(made):
             self._evaluate(entry, judge, results, only, result, resolved=entry in unsolved)
-        self._conclude(result)
+        self._conclude(made, result)
         return result
+
+    def _preflight(self) -> None:
+        """Refuse to begin on a machine that lacks something; what dead runs left is removed, not complained of."""
+        try:
+            self.step("preflight: what this machine can do", ["doctor"])
+        except StepFailed as error:
+            missing = [check for check in error.answer.get("checks", []) if not check["ok"]]
+            faults = [check for check in missing if check["name"] != "leftovers"]
+            if not missing or faults:
+                lines = [f"{check['name']}: {check['detail']}; {check['remedy']}" for check in faults]
+                raise StepFailed(1, "\n  ".join(["this machine is not ready:", *(lines or [str(error)])])) from error
+            self.step("remove what dead runs left", ["clean"])
+
+    def _cap(self) -> list[str]:
+        """The run's cap and what has been spent of it, for the next entry."""
+        if not self.config.budget.run_usd:
+            return []
+        spent = standing(self.config.folder).usd
+        if spent is None:
+            raise UsageError(
+                "budget.run_usd cannot be held: what was spent so far is not known (a model without a price); "
+                "add its price to the gateway's file, or take the cap away"
+            )
+        return ["--run-usd", f"{self.config.budget.run_usd:g}", "--spent-usd", f"{spent:g}"]
 
     def _places(self, made: list[Entry]) -> list[tuple[Entry, JudgePart, Path]]:
         judges = self.config.judges
@@ -138,13 +164,15 @@ class _Run:
         }
         result.scores[str(results)] = {**told, "label": found["label"], "coverage": found["coverage"]}
 
-    def _conclude(self, result: RunResult) -> None:
+    def _conclude(self, made: list[Entry], result: RunResult) -> None:
         """Comparison and report over everything, however complete it is."""
         folders = list(result.scores)
-        if len(self.config.judges) == 1:
-            found, _ = self.step("compare", ["compare", *folders, "--column", self.config.column])
-            result.comparison = found
-            write_json(self.config.folder / "comparison.json", found)
+        for judge in self.config.judges:
+            own = [str(results) for _, who, results in self._places(made) if who is judge]
+            found, _ = self.step("compare", ["compare", *own, "--column", self.config.column])
+            result.comparisons[judge_name(judge)] = found
+            mark = f"-{judge_name(judge)}" if len(self.config.judges) > 1 else ""
+            write_json(self.config.folder / f"comparison{mark}.json", found)
         report = self.config.folder / "report" / "index.html"
         title = self.config.title or self.config.name
         self.step("report", ["report", *folders, "--out", str(report), "--title", title])
@@ -180,6 +208,7 @@ def _identity(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
     """What may not change under a run: everything but concurrency, its folder, its words and its checks."""
     told = config.model_dump(mode="json", exclude={"concurrency", "out", "title", "preflight", "column"})
     told["dataset"].pop("root")
+    told["budget"].pop("run_usd")  # raising it is how a run that reached it goes on
     told["judges"] = [{k: v for k, v in judge.items() if k != "case_timeout_s"} for judge in told["judges"]]
     return {"step": "run", "config": told, "dataset": {"name": dataset.name, "digest": dataset.digest}}
 

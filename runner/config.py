@@ -60,12 +60,13 @@ class ConditionsPart(_Part):
 
 
 class BudgetPart(_Part):
-    """Caps of one trial; 0 lifts a cap."""
+    """Caps of one trial, and `run_usd` of the whole run's solving; 0 lifts a cap."""
 
     max_usd: float = Field(10.0, ge=0)
     max_tokens: int = Field(10_000_000, ge=0)
     max_requests: int = Field(400, ge=0)
     timeout_s: float = Field(3600.0, ge=1)
+    run_usd: float = Field(0.0, ge=0)
 
 
 class ConcurrencyPart(_Part):

@@ -53,6 +53,7 @@ def preview(config: RunConfig) -> dict[str, Any]:
             "trials": tasks * len(made),
             "roles": roles,
             "usd": {key: _total([role["usd"][key] for role in roles]) for key in ("low", "expected", "worst")},
+            "solve_cap_usd": config.budget.run_usd or None,
             "calls": {key: _total([role["calls"][key] for role in roles]) for key in ("low", "expected", "worst")},
             "longest_h": round(config.budget.timeout_s * tasks * len(made) / config.concurrency.solve / 3600, 1),
         }
@@ -145,6 +146,8 @@ def lines(found: dict[str, Any]) -> list[str]:
     for role in [*found["roles"], {"role": "all", "calls": found["calls"], "usd": found["usd"]}]:
         cells = [role[what][key] for what in ("calls", "usd") for key in ("low", "expected", "worst")]
         said.append(f"{role['role'][:43]:<44}" + "".join(f"{_shown(cell):>11}" for cell in cells))
+    if found["solve_cap_usd"]:
+        said.append(f"solving stops at {found['solve_cap_usd']:g} USD (budget.run_usd)")
     said.append(f"agents at work at most {found['longest_h']:g} h; nothing was started and no model was called")
     return said
 

@@ -11,11 +11,9 @@ from typing import Any
 from bench.activity import Doing, read_activity
 from bench.atomic import write_json
 from bench.errors import UsageError
-from bench.journal import Record, of_type, read_journal
 from bench.outcomes import TRIAL
-from bench.usage import cost_usd
-from evaluator.judged import judged_so_far
 from evaluator.strict_json import read_json
+from runner.tally import Tally
 
 PLAN = "run.json"
 LOCK = "run.lock"
@@ -109,24 +107,37 @@ class Standing:
         return {"schema": "cdb.status/1", **asdict(self), "done": self.done[0], "of": self.done[1]}
 
 
-def standing(folder: Path) -> Standing:
-    """How the run in `folder` stands now. Raises UsageError when it is no run, DataError for a damaged journal."""
-    plan = read_plan(folder)
+class Tallies:
+    """The journals of a run, each read on from where the last look left it."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, Tally] = {}
+
+    def of(self, journal: Path) -> Tally:
+        return self._known.setdefault(journal, Tally(journal)).read_on()
+
+
+def standing(folder: Path, tallies: Tallies | None = None) -> Standing:
+    """How the run in `folder` stands now; `tallies` makes the next look cheap.
+
+    Raises UsageError when it is no run, DataError for a damaged journal.
+    """
+    plan, tallies = read_plan(folder), tallies or Tallies()
     entries, busy, costs = [], [], []
     for planned in plan.entries:
-        entry = folder / planned.name
-        trials = list(of_type(read_journal(entry / "journal.jsonl").records, "trial"))
-        last = {str(record["case"]): str(record["outcome"]) for record in trials}
-        costs += trials
-        judged = {}
-        busy += [_busy(planned.name, doing, plan) for doing in read_activity(entry)]
-        for name in planned.results:
-            records = read_journal(folder / name / "journal.jsonl").records
-            judged[name] = _judged(records)
-            costs += list(of_type(records, "criterion"))
-            busy += [_busy(planned.name, doing, plan) for doing in read_activity(folder / name)]
-        entries.append(EntryStanding(planned.name, len(plan.tasks), _counted(last), judged))
-    return Standing(plan.name, _holder(folder / LOCK), entries, busy, cost_usd(costs), last_events(folder))
+        solved = tallies.of(folder / planned.name / "journal.jsonl")
+        judged = {name: tallies.of(folder / name / "journal.jsonl") for name in planned.results}
+        costs += [solved.usd, *(tally.usd for tally in judged.values())]
+        told = {
+            name: {"cases": len(t.cases), "criteria": t.decided, "unscored": len(t.criteria) - t.decided}
+            for name, t in judged.items()
+        }
+        entries.append(EntryStanding(planned.name, len(plan.tasks), solved.outcomes(), told))
+        for place in (planned.name, *planned.results):
+            busy += [_busy(planned.name, doing, plan) for doing in read_activity(folder / place)]
+    known = [cost for cost in costs if cost is not None]
+    usd = round(sum(known), 6) if len(known) == len(costs) else None
+    return Standing(plan.name, _holder(folder / LOCK), entries, busy, usd, last_events(folder))
 
 
 def last_events(folder: Path, count: int = 8) -> list[str]:
@@ -138,19 +149,6 @@ def last_events(folder: Path, count: int = 8) -> list[str]:
         stream.seek(max(0, path.stat().st_size - 8192))
         lines = stream.read().decode("utf-8", "replace").splitlines()
     return lines[-count:]
-
-
-def _counted(last: dict[str, str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for outcome in last.values():
-        counts[outcome] = counts.get(outcome, 0) + 1
-    return dict(sorted(counts.items()))
-
-
-def _judged(records: list[Record]) -> dict[str, int]:
-    so_far = judged_so_far(records)
-    decided = len(so_far.decided)
-    return {"cases": len(so_far.recorded), "criteria": decided, "unscored": len(so_far.last) - decided}
 
 
 def _busy(entry: str, doing: Doing, plan: RunPlan) -> Busy:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from bench.atomic import write_json
 from bench.errors import CdbError
 from bench.terminal import safe
-from runner.standing import Busy, Standing, busy_line, standing
+from runner.standing import Busy, Standing, Tallies, busy_line, standing
 
 BEAT_S = 3.0
 QUIET_S = 60.0
@@ -99,10 +99,10 @@ def watched(folder: Path, shown: View) -> Iterator[None]:
 
 
 def _watch(folder: Path, shown: View, over: threading.Event) -> None:
-    began, first, named = time.monotonic(), None, set[tuple[str, str, str]]()
+    began, first, named, tallies = time.monotonic(), None, set[tuple[str, str, str]](), Tallies()
     while not over.wait(BEAT_S):
         try:
-            found = standing(folder)
+            found = standing(folder, tallies)
             write_json(folder / "status.json", {**found.as_json(), "beat": round(time.time(), 1)})
         except (CdbError, OSError) as error:
             shown.event(f"how the run stands cannot be seen: {error}")

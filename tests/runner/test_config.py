@@ -187,3 +187,13 @@ def test_every_shell_gets_its_completion(run_cdb: RunCdb, shell: str) -> None:
         [sys.executable, *argv], capture_output=True, text=True, env=env, cwd=REPOSITORY, check=False
     )
     assert "compare" in told.stdout, told
+
+
+def test_c136_a_run_refuses_first_on_a_machine_that_is_not_ready(run_cdb: RunCdb, root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(yaml.safe_dump(MINIMAL | {"out": str(tmp_path / "out"), "dataset": {"root": str(root)}}))
+    refused = run_cdb(["run", path], env={"DOCKER_HOST": "unix:///nowhere.sock"})
+    assert refused.returncode == 1
+    assert "this machine is not ready" in refused.stderr
+    assert "engine: " in refused.stderr
+    assert not list((tmp_path / "out").glob("noop__none__1/journal.jsonl"))

@@ -54,10 +54,13 @@ def test_c116_killed_at_forty_random_points_a_run_ends_with_the_same_scores(
     small_run: Callable[..., Path], run_cdb: RunCdb, tmp_path: Path
 ) -> None:
     before = leftovers()
-    undisturbed = run_cdb(["run", small_run("undisturbed")], deadline_s=300)
+    slow = {"agents": [str(tmp_path / "slow.yaml")], "concurrency": {"solve": 1}}  # so that kills hit a trial, too
+    line = "sleep 1.5; sed -i s/before/after/ index.html"
+    (tmp_path / "slow.yaml").write_text(f"kind: command\nname: editor\nargv: [bash, -c, '{line}']\n")
+    undisturbed = run_cdb(["run", small_run("undisturbed", **slow)], deadline_s=300)
     assert undisturbed.returncode == 0, undisturbed.stderr[-2000:]
     chance = random.Random(20261130)
-    config, folder = small_run("killed"), tmp_path / "killed"
+    config, folder = small_run("killed", **slow), tmp_path / "killed"
     points: list[tuple[float, int | None, str]] = []
     longest = FIRST_S
     while sum(ended is None for _, ended, _ in points) < KILLS:
