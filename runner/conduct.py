@@ -15,6 +15,7 @@ from bench.atomic import write_bytes, write_json
 from bench.errors import UsageError
 from bench.journal import read_journal, take_lock
 from bench.lockfile import hold_identity
+from bench.pool import StopFlag, stopping_on_signals
 from bench.task import Dataset
 from evaluator.cases import read_cases
 from evaluator.judged import judged_so_far
@@ -62,15 +63,15 @@ def conduct(config: RunConfig, source: Path, retry: str | None = None) -> RunRes
     folder.mkdir(parents=True, exist_ok=True)
     guard = take_lock(folder / LOCK)
     try:
-        with view() as shown:
-            return _conduct(config, source, retry, shown)
+        with view() as shown, stopping_on_signals(lambda: None) as stop:
+            return _conduct(config, source, retry, shown, stop)
     finally:
         guard.close()
 
 
-def _conduct(config: RunConfig, source: Path, retry: str | None, shown: View) -> RunResult:
+def _conduct(config: RunConfig, source: Path, retry: str | None, shown: View, stop: StopFlag) -> RunResult:
     folder = config.folder
-    run = _Run(config, retry, shown.event)
+    run = _Run(config, retry, shown.event, stop)
     _fetch(config, run)
     dataset, only = choose(config.dataset)
     if retry not in (None, "infra", "judge") and retry not in {task.case_id for task in dataset.tasks}:
@@ -90,12 +91,15 @@ class _Run:
     config: RunConfig
     retry: str | None
     say: Progress
+    stop: StopFlag
+    """Set by a signal that arrives between two steps; during one the step is told and Interrupted raised."""
 
     @property
     def log(self) -> Path:
         return self.config.folder / "run.log"
 
     def step(self, title: str, argv: list[str]) -> tuple[dict[str, Any], bool]:
+        self.stop.raise_if_set()
         self.say(f"— {title}")
         return run_step(argv, self.log, self.say)
 
@@ -109,7 +113,7 @@ class _Run:
             argv = ["dataset", "preflight", "--dataset", str(self.config.dataset.root / "solver-inputs")]
             self.step("preflight: every start application, before anything is paid for", argv + steps.scope(only))
         for entry in unsolved:
-            _await_lock(entry.folder / "journal.lock", self.say)
+            self._await_lock(entry.folder / "journal.lock")
             argv = steps.solve(self.config, entry, only, self.retry) + self._cap()
             _, complete = self.step(f"solve: {entry.name}", argv)
             result.complete &= complete
@@ -117,6 +121,22 @@ class _Run:
             self._evaluate(entry, judge, results, only, result, resolved=entry in unsolved)
         self._conclude(made, result)
         return result
+
+    def _await_lock(self, path: Path) -> None:
+        """Wait for a step that a killed run left behind: it ends by itself, its containers with it."""
+        until, told = time.monotonic() + LOCK_WAIT_S, False
+        while path.exists():
+            self.stop.raise_if_set()
+            try:
+                take_lock(path).close()
+                return
+            except UsageError as error:
+                if time.monotonic() > until:
+                    raise
+                if not told:
+                    self.say(f"waiting: {error}")
+                told = True
+                time.sleep(0.2)
 
     def _preflight(self) -> None:
         """Refuse to begin on a machine that lacks something; what dead runs left is removed, not complained of."""
@@ -150,7 +170,7 @@ class _Run:
         self, entry: Entry, judge: JudgePart, results: Path, only: list[str], result: RunResult, *, resolved: bool
     ) -> None:
         if resolved or not _is_judged(results):
-            _await_lock(results / "journal.lock", self.say)
+            self._await_lock(results / "journal.lock")
             self.step(f"prepare: {entry.name}", steps.prepare(self.config, entry, only))
             title = f"judge: {entry.name} with {judge_name(judge)}"
             _, whole = self.step(title, steps.judge(self.config, entry, judge, results, self.retry))
@@ -221,19 +241,3 @@ def _plan(config: RunConfig, made: list[Entry], dataset: Dataset) -> RunPlan:
     ]
     limits = {"trial": config.budget.timeout_s, "judging": max(judge.case_timeout_s for judge in config.judges)}
     return RunPlan(config.name, planned, [task.case_id for task in dataset.tasks], config.column, limits)
-
-
-def _await_lock(path: Path, say: Progress) -> None:
-    """Wait for a step that a killed run left behind: it ends by itself, its containers with it."""
-    until, told = time.monotonic() + LOCK_WAIT_S, False
-    while path.exists():
-        try:
-            take_lock(path).close()
-            return
-        except UsageError as error:
-            if time.monotonic() > until:
-                raise
-            if not told:
-                say(f"waiting: {error}")
-            told = True
-            time.sleep(0.2)

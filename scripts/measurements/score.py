@@ -16,7 +16,7 @@ from bench.journal import GENESIS, SCHEMA
 
 RECORDS = 1_000_000
 TASKS, CRITERIA = 96, 521
-RUNS = 3
+RUNS = 2
 
 PARSE = """
 import json, resource, sys, time
@@ -45,7 +45,7 @@ print(json.dumps({"cpu_s": time.process_time() - began, "rss_mb": rss_mb}))
 def measure(records: int = RECORDS) -> dict[str, float]:
     """`ratio`: CPU time of scoring (reading cases.json and writing scores.json included) over that of `json.loads`
     line by line, the worse of a chained journal of ours and a foreign one with case, criterion and verdict only;
-    `rss_mb`: peak memory of the whole scoring process. Best of three runs each, alternating.
+    `rss_mb`: peak memory of the whole scoring process. Best of two runs each, alternating.
 
     The journal has the public set's shape, 96 tasks with 521 criteria, and as many attempts as fill it.
     """
