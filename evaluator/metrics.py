@@ -39,13 +39,15 @@ class TaskCounts:
 
         Strict = #PASS/n, Graded = (#PASS + ½ #PARTIAL)/n, Full = 1 when all are PASS.
         """
+        found: Values
         match metric:
             case "strict":
-                return np.divide(self.passed, self.n)
+                found = self.passed / self.n
             case "graded":
-                return np.divide(self.passed + 0.5 * self.partial, self.n)
+                found = (self.passed + 0.5 * self.partial) / self.n
             case "full":
-                return (self.passed == self.n).astype(np.float64)
+                found = (self.passed == self.n).astype(np.float64)
+        return found
 
     def scored(self, metric: Metric) -> Values:
         """The same, NaN for a task and attempt with an unscored criterion: such a pair is in no mean."""
