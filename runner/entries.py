@@ -48,11 +48,13 @@ def entries(config: RunConfig) -> list[Entry]:
     for listed in config.agents:
         part = listed if isinstance(listed, AgentPart) else AgentPart(agent=listed)
         models: list[str | None] = list(part.models if part.models is not None else config.models) or [None]
-        for model in models:
-            agent = find_agent(part.agent, model)
+        agents = [find_agent(part.agent, model) for model in models]
+        if all(agent.model is None for agent in agents):
+            agents = agents[:1]  # it takes no model, so the list of models makes no entries of it
+        for agent in agents:
             for attempt in range(1, (part.attempts or config.attempts) + 1):
                 folder = config.folder / entry_name(agent, attempt)
-                made.append(Entry(part.agent, model, attempt, part.upstream, folder))
+                made.append(Entry(part.agent, agent.model, attempt, part.upstream, folder))
     names = [entry.name for entry in made]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"the entry {twice} comes out twice; give every agent of `agents` a name of its own")

@@ -89,6 +89,11 @@ def test_the_matrix_is_agents_by_models_by_attempts() -> None:
     ]  # fmt: skip
 
 
+def test_an_agent_that_takes_no_model_is_one_entry_whatever_models_there_are() -> None:
+    config = RunConfig.model_validate(MINIMAL | {"models": ["big", "small"]})
+    assert [(e.name, e.model) for e in entries(config)] == [("noop__none__1", None)]
+
+
 def test_only_settings_that_differ_become_options_and_no_evaluation_path_reaches_the_solver() -> None:
     config = RunConfig.model_validate(MINIMAL | {"conditions": {"hosted_tools": True}, "budget": {"max_usd": 3}})
     argv = steps.solve(config, entries(config)[0], ["a", "b"], "infra")
@@ -136,19 +141,22 @@ def test_a_scope_without_a_task_is_refused(root: Path) -> None:
 
 
 def test_c139_an_unknown_price_is_unknown_and_a_known_one_is_priced(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    agent = tmp_path / "agent.yaml"
+    agent.write_text("kind: command\nname: mine\nargv: ['true']\n")
+
     def price(model: str) -> Price | None:
         return Price(3e-6, 3e-7, 15e-6) if model == "priced" else None
 
     monkeypatch.setattr("runner.preview.price_of", price)
-    agents = [{"agent": "noop", "models": ["priced"]}]
+    agents = [{"agent": str(agent), "models": ["priced"]}]
     found = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, "dataset": {"root": str(root)}}))
     role = found["roles"][0]
     assert role["calls"] == {"low": 90, "expected": 360, "worst": 2400}
     assert role["usd"]["expected"] == pytest.approx(6 * (0.75 + 0.75 + 0.525))
     assert role["usd"]["worst"] == 60.0
-    agents = [{"agent": "noop", "models": ["unheard-of"]}]
+    agents = [{"agent": str(agent), "models": ["unheard-of"]}]
     unknown = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, "dataset": {"root": str(root)}}))
     assert (unknown["usd"]["low"], unknown["usd"]["expected"], unknown["usd"]["worst"]) == (None, None, 60.0)
 
