@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -149,27 +150,38 @@ def test_wilson_matches_the_published_example() -> None:
     assert (found.low, found.high) == pytest.approx((0.299, 0.701), abs=5e-4)
 
 
-def test_the_same_journal_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import json, sys\nfrom pathlib import Path\n"
-        "from evaluator.cases import Cases\nfrom evaluator.score import score\n"
-        "cases = Cases.model_validate_json(Path(sys.argv[1]).read_text())\n"
-        "print(json.dumps(score(cases, Path(sys.argv[2]), settings={}), sort_keys=True))\n"
-    )
-    cases = cases_of({"A": 2, "B": 3, "C": 1}, {"A": "audio", "B": "video"})
-    (tmp_path / "cases.json").write_text(cases.model_dump_json(by_alias=True))
-    lines = verdicts("A", "PASS", "FAIL") + verdicts("B", "PASS", "PARTIAL", "FAIL") + verdicts("C", "PASS")
+def test_the_same_journal_gives_the_same_bytes_under_any_locale_hash_seed_and_number_of_workers(
+    tmp_path: Path,
+) -> None:
+    cases = cases_of({f"Ä{n}": 1 + n % 4 for n in range(40)}, {"Ä1": "audio", "Ä2": "video"})
+    (tmp_path / "cases.json").write_text(cases.model_dump_json(by_alias=True), encoding="utf-8")
+    chance = random.Random(3)
+    lines = [
+        {**line, "flags": [chance.choice(["flaky", "lowered"])]}
+        for case in cases.cases
+        for line in verdicts(case.case, *chance.choices(["PASS", "PARTIAL", "FAIL", None], k=len(case.criteria)))
+    ]
     (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    outputs = {
-        subprocess.run(
-            [sys.executable, str(script), str(tmp_path / "cases.json"), str(tmp_path / "journal.jsonl")],
-            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONPATH": os.getcwd()},
-            capture_output=True, check=True,
-        ).stdout
-        for seed, locale in (("0", "C"), ("1", "C.UTF-8"), ("77", "de_DE.UTF-8"))
-    }  # fmt: skip
-    assert len(outputs) == 1
+    written = set()
+    for seed, locale, workers in (("0", "C", "1"), ("1", "C.UTF-8", "2"), ("77", "de_DE.UTF-8", "8")):
+        out = tmp_path / seed / "scores.json"
+        argv = ["score", "--cases", tmp_path / "cases.json", "--results", tmp_path / "journal.jsonl", "--out", out]
+        threads = {"OMP_NUM_THREADS": workers, "OPENBLAS_NUM_THREADS": workers}
+        ended = subprocess.run(
+            [sys.executable, "-m", "cdb", *map(str, argv)], check=False, capture_output=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, **threads},
+        )  # fmt: skip
+        assert ended.returncode == 3, ended.stderr
+        written.add(tuple(out.with_name(name).read_bytes() for name in ("scores.json", "run_card.md", "spend.json")))
+    assert len(written) == 1
+
+
+def test_the_order_in_which_workers_ended_changes_nothing(scored: Callable[..., dict[str, Any]]) -> None:
+    cases = cases_of({f"t{n}": 3 for n in range(12)})
+    lines = [line for case in cases.cases for line in verdicts(case.case, "PASS", "PARTIAL", "FAIL")]
+    first = scored(cases, lines)
+    random.Random(5).shuffle(lines)
+    assert scored(cases, lines) == first
 
 
 def test_an_edited_journal_of_ours_is_refused_not_scored(tmp_path: Path) -> None:
