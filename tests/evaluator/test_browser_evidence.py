@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from playwright.sync_api import Playwright
 
+from bench.errors import InfraError
+from evaluator import recon
+from evaluator.applications import Applications, NotServed
 from evaluator.build import build
 from evaluator.records import Replay
 from evaluator.replay import run_witness
 from evaluator.serve import ServedApp, serve
 from evaluator.serve_plan import learn_plan
 from evaluator.sidecar import SidecarBrowser, browser_for, playwright_driver
+from evaluator.start_replays import StartReplays
 from evaluator.witness import load_witness
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser]
@@ -147,3 +152,37 @@ def test_c80_what_the_browser_can_play(browser: SidecarBrowser, kind: str, plays
         visit.goto("/")
         said = visit.page.evaluate("kind => document.createElement('video').canPlayType(kind)", kind)
     assert bool(said) is plays
+
+
+@dataclass(frozen=True)
+class Both:
+    """Start and submission as a look needs them."""
+
+    start: SidecarBrowser
+    submission: SidecarBrowser
+    start_seen: StartReplays
+
+
+def at(browser: SidecarBrowser, path: str) -> SidecarBrowser:
+    return SidecarBrowser(browser.browser, browser.base_url.rstrip("/") + path, browser.facts)
+
+
+def test_a_page_that_never_answers_is_the_applications_fault_and_holds_nobody_up(
+    browser: SidecarBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recon, "LOOK_S", 4.0)
+    both = Both(browser, at(browser, "/hang/"), StartReplays(tmp_path / "seen", "key"))
+    with pytest.raises(NotServed) as raised:
+        recon.look(cast(Applications, both), tmp_path, tmp_path / "evidence", [])
+    assert raised.value.outcome == "app_hang"
+    turned = Both(at(browser, "/hang/"), browser, StartReplays(tmp_path / "other", "key"))
+    with pytest.raises(InfraError, match="start application's page"):
+        recon.look(cast(Applications, turned), tmp_path, tmp_path / "evidence", [])
+
+
+def test_c80_an_attachment_that_cannot_be_played_here_is_named(browser: SidecarBrowser, tmp_path: Path) -> None:
+    both = Both(browser, browser, StartReplays(tmp_path / "seen", "key"))
+    files = ["media/clip.mp4", "media/tone.wav", "media/dot.png", "media/broken.mov", "media/gone.mp3", "notes.pdf"]
+    seen = recon.look(cast(Applications, both), tmp_path, tmp_path / "evidence", files)
+    assert sorted(seen.unplayable) == ["media/broken.mov", "media/gone.mp3"]
+    assert {"start_desktop", "submission_phone"} <= set(seen.shots)

@@ -3,6 +3,9 @@ const crypto = require('crypto');
 const fs = require('fs');
 const http = require('http');
 
+const TYPES = {
+  html: 'text/html; charset=utf-8', mov: 'video/quicktime', mp4: 'video/mp4', png: 'image/png', wav: 'audio/wav',
+};
 let asked = 0;
 const server = http.createServer((request, response) => {
   if (request.url === '/events') {
@@ -16,12 +19,12 @@ const server = http.createServer((request, response) => {
     return;
   }
   const path = request.url.split('?')[0];
-  const file = `${__dirname}/pages${path === '/' ? '/index.html' : path}`;
+  const file = `${__dirname}/pages${path.endsWith('/') ? `${path}index.html` : path}`;
   if (!fs.existsSync(file)) {
     response.writeHead(404).end();
     return;
   }
-  response.setHeader('Content-Type', 'text/html; charset=utf-8');
+  response.setHeader('Content-Type', TYPES[file.split('.').pop()]);
   response.end(fs.readFileSync(file));
 });
 
