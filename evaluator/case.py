@@ -13,6 +13,7 @@ from playwright.sync_api import Playwright
 from bench.errors import InfraError
 from bench.outcomes import TRIAL
 from bench.submission import check_seal, read_manifest
+from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
@@ -79,7 +80,9 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
             stage = Stage(applications, bench.results, evidence)
-            criteria.append(judge_criterion(case, criterion, plan, bench.judge, stage))
+            judged = judge_criterion(case, criterion, plan, bench.judge, stage)
+            kept = digest(list_tree(evidence)) if evidence.is_dir() else None
+            criteria.append(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(
         case=case.case,
         outcome="unchanged" if unchanged else "ok",
