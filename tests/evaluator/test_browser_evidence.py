@@ -14,6 +14,7 @@ from playwright.sync_api import Playwright
 from bench.errors import InfraError
 from evaluator import recon
 from evaluator.applications import Applications, NotServed
+from evaluator.browser_image import browser_facts
 from evaluator.build import build
 from evaluator.records import Replay
 from evaluator.replay import run_witness
@@ -186,3 +187,10 @@ def test_c80_an_attachment_that_cannot_be_played_here_is_named(browser: SidecarB
     seen = recon.look(cast(Applications, both), tmp_path, tmp_path / "evidence", files)
     assert sorted(seen.unplayable) == ["media/broken.mov", "media/gone.mp3"]
     assert {"start_desktop", "submission_phone"} <= set(seen.shots)
+
+
+def test_c81_the_lock_of_a_judging_names_browser_and_fonts(browser: SidecarBrowser) -> None:
+    facts = browser_facts()
+    assert browser.browser.version in facts["chromium"]
+    assert facts["fonts"] > 20
+    assert browser_facts() == facts

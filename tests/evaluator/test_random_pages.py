@@ -19,7 +19,20 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LIMIT_S = 20.0
 VISIT_S = 8.0
-CONTAINERS = ("div", "section", "ul", "table", "form", "details", "dialog", "svg", "button", "label", "select", "iframe")
+CONTAINERS = (
+    "div",
+    "section",
+    "ul",
+    "table",
+    "form",
+    "details",
+    "dialog",
+    "svg",
+    "button",
+    "label",
+    "select",
+    "iframe",
+)
 LEAVES = (
     "<input>", "<input type=date>", "<input type=file multiple>", "<video src=gone.mp4 controls autoplay></video>",
     "<audio src=gone.mp3></audio>", "<img src=gone.png>", "<canvas width=9000 height=20></canvas>", "<hr>",
@@ -46,7 +59,9 @@ SCRIPTS = (
 )  # fmt: skip
 
 texts = st.text(max_size=60).map(html.escape)
-scripts = st.sampled_from(SCRIPTS).map(lambda code: f"<script>try {{ {code} }} catch (e) {{ console.error(e) }}</script>")
+scripts = st.sampled_from(SCRIPTS).map(
+    lambda code: f"<script>try {{ {code} }} catch (e) {{ console.error(e) }}</script>"
+)
 nodes = st.recursive(
     texts | st.sampled_from(LEAVES),
     lambda inner: st.builds(
