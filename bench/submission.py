@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +20,13 @@ MADE_ELSEWHERE = "made elsewhere"
 
 
 class LeftOut(BaseModel):
-    """Something of the workspace that is not in the submission, and why."""
+    """Something of the workspace that is not in the submission as it was, and why; of a part, what it came to."""
 
     model_config = ConfigDict(extra="forbid")
     path: str
     reason: str
+    files: int | None = None
+    bytes: int | None = None
 
 
 class SubmissionManifest(BaseModel):
@@ -45,6 +48,8 @@ class SubmissionManifest(BaseModel):
     files: list[dict[str, Any]]
     left_out: list[LeftOut] = Field(default_factory=list)
     refused: list[LeftOut] = Field(default_factory=list)
+    altered: list[LeftOut] = Field(default_factory=list)
+    unlisted: dict[str, int] = Field(default_factory=dict)
     patch: str | None = None
     started_at: str | None = None
     duration_s: float | None = None
@@ -78,8 +83,12 @@ def seal(staged: Path, submissions: Path, manifest: SubmissionManifest) -> Path:
 
 def describe_tree(folder: Path, start: list[Entry] | None) -> dict[str, Any]:
     """The manifest's fields that follow from the tree: files, digest, and what changed against the start."""
-    entries = list_tree(folder)
-    found: dict[str, Any] = {"files": entries, "digest": digest(entries)}
+    return describe_entries(list_tree(folder), start)
+
+
+def describe_entries(entries: Sequence[Entry], start: list[Entry] | None) -> dict[str, Any]:
+    """As `describe_tree`, from the tree's canonical list."""
+    found: dict[str, Any] = {"files": list(entries), "digest": digest(entries)}
     if start is not None:
         changes = differences(start, entries)
         found |= {"start_digest": digest(start), "changed_files": len(changes), "changes": changes}
