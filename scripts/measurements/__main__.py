@@ -6,9 +6,9 @@ import argparse
 import json
 from collections.abc import Callable
 
-from scripts.measurements import startup
+from scripts.measurements import snapshot, startup
 
-MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {"startup": startup.measure}
+MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {"snapshot": snapshot.measure, "startup": startup.measure}
 
 
 def main() -> None:
