@@ -155,7 +155,14 @@ def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> s
     if not described["changed_files"]:
         return None
     try:
-        write_patch(task.project, task.start_entries, tree, described["files"], folder / "changes.patch")
+        write_patch(
+            task.project,
+            task.start_entries,
+            tree,
+            described["files"],
+            folder / "changes.patch",
+            folder / "changes-not-shown.txt",
+        )
     except (GitError, OSError) as error:
         (folder / "patch-error.txt").write_text(str(error), encoding="utf-8", errors="backslashreplace")
         return None
