@@ -30,7 +30,7 @@ def list_tree(root: Path, *, without: frozenset[str] = frozenset()) -> list[Entr
 
     Raises DataError on anything that is neither file, folder nor link.
     """
-    entries = [_entry(full, relative) for relative, full in _walk(os.fsencode(root), without)]
+    entries = [_entry(full, relative) for relative, full in walk(os.fsencode(root), without)]
     return sorted(entries, key=path_bytes)
 
 
@@ -99,7 +99,7 @@ def file_sha256(path: Path | bytes) -> str:
     return digest_so_far.hexdigest()
 
 
-def _walk(root: bytes, without: frozenset[str]) -> Iterator[tuple[bytes, bytes]]:
+def walk(root: bytes, without: frozenset[str] = frozenset()) -> Iterator[tuple[bytes, bytes]]:
     """Relative and full path of every node that is no folder; iterative, so depth cannot exhaust the stack."""
     skipped = {os.fsencode(name) for name in without}
     pending = [(root, b"")]

@@ -45,7 +45,7 @@ _MODES = {"644": "100644", "755": "100755", "link": "120000"}
 
 
 class Patch(NamedTuple):
-    """What was written: whether the text is whole, and how many changed files are only named, being binary or large."""
+    """What was written: whether the text is whole, and how many changes are only named (binary or large files)."""
 
     whole: bool
     named_only: int

@@ -28,7 +28,8 @@ def tar_stream(
 
     `top` puts the whole below a directory of that name, as the engine's archives have it. Modes become 755
     (directories, executables) or 644. Raises DataError when a file changes its size under the copy, and for anything
-    that is no file, directory or link; with `special` that becomes a member without content instead.
+    that is no file, directory or link; with `special` that becomes a member without content instead, and setuid and
+    setgid bits are kept: for `copy_out`, which lists them.
     """
     piece = bytearray()
     for part in _parts(source, uid, without, top, special):
@@ -65,7 +66,7 @@ def _member(entry: os.DirEntry[bytes], name: bytes, uid: int, special: bool) -> 
     elif kind == stat.S_IFDIR:
         yield _header(name, status, uid, tarfile.DIRTYPE)
     elif kind == stat.S_IFREG:
-        yield _header(name, status, uid, tarfile.REGTYPE)
+        yield _header(name, status, uid, tarfile.REGTYPE, odd_bits=status.st_mode & 0o6000 if special else 0)
         yield from _content(entry.path, status.st_size)
     elif special:
         yield _header(name, status, uid, _SPECIAL[kind])
@@ -75,7 +76,9 @@ def _member(entry: os.DirEntry[bytes], name: bytes, uid: int, special: bool) -> 
         )
 
 
-def _header(name: bytes, status: os.stat_result, uid: int, kind: bytes, link: bytes = b"") -> bytes:
+def _header(
+    name: bytes, status: os.stat_result, uid: int, kind: bytes, link: bytes = b"", odd_bits: int = 0
+) -> bytes:
     """A header in GNU format, which carries names of any bytes and any length."""
     header = tarfile.TarInfo(_text(name))
     header.type = kind
@@ -87,6 +90,7 @@ def _header(name: bytes, status: os.stat_result, uid: int, kind: bytes, link: by
         header.mode = 0o777
     if kind == tarfile.REGTYPE:
         header.size = status.st_size
+        header.mode |= odd_bits
     return header.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 

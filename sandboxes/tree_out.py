@@ -278,7 +278,7 @@ class _Tree:
             if path in self._refused:
                 continue
             try:
-                os.symlink(_bytes(link_target), self._at(path))
+                os.symlink(_bytes(link_target), self._at(path))  # noqa: PTH211  (bytes)
             except FileExistsError:
                 self._refused[path] = "this machine's file system takes its name for another one's"
                 continue

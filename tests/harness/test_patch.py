@@ -101,7 +101,9 @@ def test_c127_the_traps_do_spring_in_a_careless_git(tmp_path: Path) -> None:
     config = (tree / ".git/config").read_text()
     subprocess.run(["rm", "-rf", tree / ".git"], check=True)
     set_traps(tree, canary)
-    (tree / ".git/config").write_text(config + GIT_TRAPS["config"].replace("{trap}", str(tree / "trap.sh")).replace("worktree = /", ""))
+    (tree / ".git/config").write_text(
+        config + GIT_TRAPS["config"].replace("{trap}", str(tree / "trap.sh")).replace("worktree = /", "")
+    )
     for folder in ("objects", "refs"):
         (tree / ".git" / folder).mkdir()
     (tree / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -116,7 +118,9 @@ def test_c127_the_users_own_git_settings_do_not_reach_it(tmp_path: Path, monkeyp
     hooks = tmp_path / "template/hooks"
     hooks.mkdir(parents=True)
     (hooks / "reference-transaction").symlink_to(trap)
-    (tmp_path / ".gitconfig").write_text(f"[init]\n\ttemplateDir = {hooks.parent}\n[diff]\n\texternal = {trap}\n\tnoprefix = true\n")
+    (tmp_path / ".gitconfig").write_text(
+        f"[init]\n\ttemplateDir = {hooks.parent}\n[diff]\n\texternal = {trap}\n\tnoprefix = true\n"
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_TEMPLATE_DIR", str(hooks.parent))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(trap))
@@ -137,7 +141,9 @@ def test_c127_the_users_own_git_settings_do_not_reach_it(tmp_path: Path, monkeyp
      "日本語".encode(), "é".encode(), "e\u0301".encode(), b"CON", b"aux.", b"a" * 255, b"d/" * 60 + b"f", b".gitattributes", b"HEAD"],
 )  # fmt: skip
 def test_any_name_gives_a_patch(tmp_path: Path, name: bytes) -> None:
-    made, text, named = patch(tmp_path, {}, {name: b"content\n", name + b".bin": b"\0"} if len(name) < 250 else {name: b"content\n"})
+    made, text, named = patch(
+        tmp_path, {}, {name: b"content\n", name + b".bin": b"\0"} if len(name) < 250 else {name: b"content\n"}
+    )
     assert made.whole and "+content" in text
     assert all(char.isprintable() or char == "\n" for char in named)
 
