@@ -27,6 +27,7 @@ from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, Tre
 from sandboxes.transient import retrying
 from sandboxes.tree_in import tar_stream
 from sandboxes.tree_out import copy_out
+from sandboxes.tree_sockets import with_sockets
 
 log = logging.getLogger(__name__)
 
@@ -219,7 +220,8 @@ class DockerSandbox:
         if not self._is_running():
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
         with _engine_errors(f"copy {source} out of {self.name}"):
-            return copy_out(lambda: self._archive(source), target, policy, root=source)
+            report = copy_out(lambda: self._archive(source), target, policy, root=source)
+        return with_sockets(report, self._client, self.id, source, policy) if policy.list_sockets else report
 
     def _archive(self, source: str) -> Iterator[bytes]:
         try:

@@ -137,6 +137,8 @@ class TreePolicy:
     something that is kept refers to them. Names below them are judged anew."""
     never: frozenset[str] = frozenset()
     """Names left out whatever bears them, a file or link too, and whatever `keep` says (`.git`)."""
+    list_sockets: bool = False
+    """Name sockets among what was refused, which costs a back end whose archives lack them a second look."""
 
 
 class TreeTooLarge(Exception):

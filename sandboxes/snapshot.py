@@ -78,6 +78,7 @@ def snapshot_policy(start: Sequence[Entry]) -> TreePolicy:
         leave_out=LEAVE_OUT,
         keep=frozenset(kept),
         never=frozenset({VERSION_CONTROL}),
+        list_sockets=True,
     )
 
 
