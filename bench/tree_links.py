@@ -60,7 +60,7 @@ def why_refused(link: str, links: Mapping[str, str]) -> str | None:
             continue
         hops += 1
         if hops > _MOST_HOPS:
-            return "links in a circle"
+            return f"links in a circle, or more than {_MOST_HOPS} in a row"
         if target.startswith("/"):
             return f"leads over an absolute link to {target!r}"
         rest.extend(target.split("/")[::-1])
