@@ -26,6 +26,8 @@ from sandboxes.tree_source import members
 _CHUNK_BYTES = 262_144
 _STREAM_FACTOR = 4
 """The stream, left-out members included, may be this many times as long as what is kept."""
+_HEADER_BYTES = 8192
+"""A member's headers with the longest path Linux has."""
 _KINDS = {
     tarfile.FIFOTYPE: "FIFO",
     tarfile.CHRTYPE: "character device",
@@ -92,7 +94,7 @@ class _Tree:
 
     def take(self, stream: Iterable[bytes]) -> None:
         top: tuple[str, ...] | None = None
-        for tar, member in members(stream, self._max_stream_bytes):
+        for tar, member in members(stream, self._max_raw_bytes):
             if top is None:
                 top = _top(member)
             else:
@@ -103,7 +105,7 @@ class _Tree:
     def take_owed(self, stream: Iterable[bytes]) -> None:
         """Write the files that are owed from a second stream of the same tree."""
         top: tuple[str, ...] | None = None
-        for tar, member in members(stream, self._max_stream_bytes):
+        for tar, member in members(stream, self._max_raw_bytes):
             top = top or _top(member)
             place = _place(member.name, top)
             if place and member.isreg() and (places := self.owed.pop(place.text, None)):
@@ -127,6 +129,11 @@ class _Tree:
     @property
     def _max_stream_bytes(self) -> int:
         return self._policy.max_bytes * _STREAM_FACTOR
+
+    @property
+    def _max_raw_bytes(self) -> int:
+        """With every header: a last resort, so that the caps that name a member are met first."""
+        return self._max_stream_bytes + self._policy.max_files * _STREAM_FACTOR * _HEADER_BYTES
 
     def _take_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, top: tuple[str, ...]) -> None:
         self._members += 1

@@ -135,10 +135,10 @@ def test_a_name_this_file_system_takes_for_another_is_refused_by_name(tmp_path, 
     ("policy", "said"),
     [
         (TreePolicy(max_file_bytes=99), "'b' has 100 bytes, over 99 bytes for one file"),
-        (TreePolicy(max_bytes=250), "over 250 bytes in all, at 'c'"),
-        (TreePolicy(max_files=2), "over 2 files, at 'c'"),
+        (TreePolicy(max_bytes=250), "over 250 bytes in all, at 'd'"),
+        (TreePolicy(max_files=2), "over 2 files, at 'd'"),
         (TreePolicy(max_bytes=60, max_file_bytes=1000), "left-out parts too, is over 240 bytes, at 'top/c'"),
-        (TreePolicy(max_files=0), "over 0 members, at 'top/b'"),
+        (TreePolicy(max_files=0, max_bytes=1 << 20), "over 0 members, at 'top/b'"),
     ],
 )
 def test_every_cap_is_named_with_the_member_and_nothing_stays(tmp_path, policy, said):
