@@ -289,6 +289,9 @@ class _Tree:
             except FileExistsError:
                 self._refused[path] = "this machine's file system takes its name for another one's"
                 continue
+            except (OSError, ValueError) as error:  # a target no file system has: empty, over-long, with a NUL
+                self._refused[path] = f"link whose target cannot be made here ({error.__class__.__name__})"
+                continue
             self._entries[path] = link_entry(_bytes(path), _bytes(link_target))
             if link_target != self._links[path]:
                 self._altered[path] = f"absolute link to {self._links[path]!r} made relative"

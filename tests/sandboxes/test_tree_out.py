@@ -74,6 +74,12 @@ def test_a_torn_archive_is_our_failure_and_leaves_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("target", ["", "a/" * 3000, "b" * 5000])
+def test_a_link_target_no_file_system_has_is_refused_by_name(tmp_path, target):
+    report = copy_out(lambda: [_archive(("top/l", tarfile.SYMTYPE, target))], tmp_path / "out", TreePolicy())
+    assert [item.path for item in report.refused] == ["l"] and report.files == 0
+
+
 def test_an_existing_target_is_never_written_into(tmp_path):
     with pytest.raises(FileExistsError):
         copy_out(lambda: [_archive()], tmp_path, TreePolicy())
