@@ -336,8 +336,13 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
 
 
 def _score_lines(found: dict[str, Any]) -> list[str]:
-    coverage = found["coverage"]
-    lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    coverage, submissions = found["coverage"], found["submissions"]
+    lines = [
+        f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole, "
+        f"{submissions['present']}/{submissions['of']} with a submission"
+    ]
+    if submissions["missing"]:
+        lines.append(f"every criterion of a missing submission counts as FAIL: {', '.join(submissions['missing'])}")
     for column, metrics in found["columns"].items():
         numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
         lines.append(f"{column:<10} " + "   ".join(numbers))

@@ -13,12 +13,15 @@ from typing import Any
 
 from bench.errors import DataError, UsageError
 from bench.release import DATASET_CARD
-from bench.tree import Entry, digest, list_tree
+from bench.tree import Entry, digest, list_tree, path_bytes
+from bench.tree_links import refused_links
 
 QUERIES = "user_queries.json"
 PROJECT = "project"
 ANNOTATIONS = "_annotations"
 ATTACHMENTS = "_attachments"
+VERSION_CONTROL = ".git"
+"""No part of an application, at any depth, as a folder, file or link."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,11 @@ class Task:
 
     @cached_property
     def start_entries(self) -> list[Entry]:
-        """The canonical list of the starting application as a submission would hold it (without `.git`)."""
-        return [e for e in list_tree(self.project) if not str(e.get("path", "")).startswith(".git/")]
+        """The canonical list of the starting application as a submission would hold it: without `.git`, and without
+        links that a snapshot refuses."""
+        entries = list_tree(self.project, without=frozenset({VERSION_CONTROL}))
+        refused = refused_links(entries)
+        return [entry for entry in entries if path_bytes(entry) not in refused]
 
     @cached_property
     def start_digest(self) -> str:
