@@ -54,7 +54,7 @@ def dataset_extract(
     """Verify a release, then extract solver and evaluation inputs apart."""
     from bench.release import extract, open_release
 
-    solver, evaluation = extract(open_release(release), out)
+    solver, evaluation = extract(open_release(release), out, progress=_progress)
     _answer(
         as_json,
         {"solver": str(solver), "evaluation": str(evaluation)},
@@ -90,7 +90,7 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
-    from bench.task import open_dataset
+    from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
@@ -100,7 +100,7 @@ def solve(
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
-    tasks = open_dataset(dataset, _ids(only))
+    tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
     settings = SolveSettings(
