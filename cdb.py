@@ -35,14 +35,15 @@ Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a ti
 @dataset_app.command("verify")
 def dataset_verify(release: Path, as_json: Json = False) -> None:
     """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
-    from evaluator.verify import verify_release
+    from evaluator.verify import require_faultless, verify_release
 
     found = verify_release(release)
-    _answer(
-        as_json,
-        found,
-        [f"{release}: {found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files: all good"],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    if as_json or not found["faults"]:
+        counts = f"{found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files"
+        _answer(as_json, found, [f"{release}: {counts}: all good"])
+    require_faultless(release, found)
 
 
 @dataset_app.command("extract")
@@ -65,15 +66,14 @@ def dataset_extract(
 @dataset_app.command("info")
 def dataset_info(release: Path, as_json: Json = False) -> None:
     """What a release holds: tasks by primary attachment, criteria, checksums."""
-    from evaluator.verify import describe_release
+    from evaluator.verify import describe_release, table_lines
 
     found = describe_release(release)
-    rows = [f"{kind:<10} {count:>4}" for kind, count in found["by_attachment"].items()]
-    _answer(
-        as_json,
-        found,
-        [f"{found['name']} {found['version']}: {found['tasks']} tasks, {found['criteria']} criteria", *rows],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    criteria = "an undeclared number of" if found["criteria"] is None else found["criteria"]
+    head = f"{found['name']} {found['version']}: {found['tasks']} tasks, {criteria} criteria"
+    _answer(as_json, found, [head, *table_lines(found)])
 
 
 @app.command()

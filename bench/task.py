@@ -18,6 +18,19 @@ from bench.strict_json import read_json
 from bench.tree import Entry, digest, list_tree
 from bench.wrong_folder import no_root, no_root_hint
 
+__all__ = [
+    "ANNOTATIONS",
+    "ATTACHMENTS",
+    "PROJECT",
+    "QUERIES",
+    "Dataset",
+    "Task",
+    "find_asset",
+    "open_dataset",
+    "open_solver_inputs",
+    "read_task",
+]
+
 
 @dataclass(frozen=True)
 class Task:

@@ -24,7 +24,7 @@ from evaluator.cases import (
 )
 from evaluator.plans import plan_case, plans_digest
 from evaluator.records import CasePlan
-from evaluator.rubric import Criterion, read_rubric, require_rubrics
+from evaluator.rubric import Criterion, read_rubrics
 from evaluator.serve_plan import ServePlan, learn_plan
 from evaluator.strict_json import read_json
 
@@ -47,14 +47,14 @@ def prepare(
     Raises UsageError for a wrong folder, DataError for a broken seal or rubric (naming the file).
     """
     dataset = open_dataset(dataset_root, only)
-    require_rubrics(dataset_root, [task.case_id for task in dataset.tasks])
+    rubrics = read_rubrics(dataset)
     _require_submissions(submissions, dataset)
     entry = _entry(submissions)
     trials = _trials(submissions)
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
-        criteria = read_rubric(task.folder)
+        criteria = rubrics[task.case_id]
         plan, planned = plan_case(task.case_id, criteria, plans)
         case_plans.append(plan)
         cases.append(
