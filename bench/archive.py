@@ -263,8 +263,9 @@ class _Rules:
             raise _Refused(f"member {info.name!r} is stored as a sparse file")
         if not (info.isreg() or info.isdir() or info.issym() or info.islnk()):
             raise _Refused(f"member {info.name!r} is of an unknown kind ({info.type!r})")
-        if info.size < 0 or info.size > self._caps.file_bytes:
-            raise _Refused(f"member {info.name!r} gives its size as {info.size} bytes")
+        told = info.pax_headers.get("size", str(info.size))  # tarfile takes one that is no number for 0
+        if str(info.size) != told or not 0 <= info.size <= self._caps.file_bytes:
+            raise _Refused(f"member {info.name!r} gives its size as {told[:40]} bytes")
 
     def _why_in_the_way(self, path: str, is_folder: bool) -> str | None:
         if path == DATASET_CARD:

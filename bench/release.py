@@ -158,7 +158,9 @@ def _require_cases(release: Release, archive: str, cases: Path) -> None:
             "download it again"
         )
     if more := sorted(found - set(release.case_ids)):
-        raise DataError(f"{archive} holds {len(more)} cases that the manifest does not name, first {more[0]}")
+        raise DataError(
+            f"{archive} holds {len(more)} cases that the manifest does not name, first {more[0]}; download both again"
+        )
     for case in release.case_ids:
         lacking = [name for name, there in _needed(cases / case).items() if not there]
         if lacking:
