@@ -44,9 +44,11 @@ def file_faults(release: Release) -> tuple[list[str], list[Fault], list[str]]:
         if listed.setdefault(name, expected) != expected:
             faults.append(Fault(name, f"{CHECKSUMS} lists {name} with two checksums; download it again"))
     for name, expected in listed.items():
-        fault = _why_bad(release, name, expected)
-        if fault:
+        if fault := _why_bad(release, name, expected):
             faults.append(Fault(name, fault))
+        elif release.sha256.get(name, expected) != expected:
+            what = f"{name} has the sha256 in {CHECKSUMS} but another one in {MANIFEST}"
+            faults.append(Fault(MANIFEST, f"{what}; download both again"))
         elif not any(known.name == name for known in faults):
             good.append(name)
     needed = {SOLVER_ARCHIVE, EVALUATION_ARCHIVE, MANIFEST}
@@ -91,11 +93,7 @@ def _why_bad(release: Release, name: str, expected: str) -> str | None:
     path = release.folder / name
     if why := why_no_content(path):
         return why.replace(path.name, name, 1)
-    declared = release.sha256.get(name)
-    found = file_sha256(path)
-    if found == expected:
-        if declared and declared != expected:
-            return f"{name} has the sha256 in {CHECKSUMS} but another one in {MANIFEST}; download both again"
+    if file_sha256(path) == expected:
         return None
     if _is_truncated(path):
         return f"{name} is truncated ({path.stat().st_size} bytes); download it again"

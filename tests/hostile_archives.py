@@ -146,7 +146,25 @@ TRICKS: dict[str, tuple[list[Packed], str]] = {
 }  # fmt: skip
 """Name → what is added to `GOOD`, and a pattern of what the refusal says."""
 
-_SEGMENTS = ["a", "b", "A", "d", NFC, NFD, "中文", "sp ace", "-rf", "$(id)", "..", ".", "", "x\n", "\\", "a\udcff", "n" * 300]
+_SEGMENTS = [
+    "a",
+    "b",
+    "A",
+    "d",
+    NFC,
+    NFD,
+    "中文",
+    "sp ace",
+    "-rf",
+    "$(id)",
+    "..",
+    ".",
+    "",
+    "x\n",
+    "\\",
+    "a\udcff",
+    "n" * 300,
+]
 _KINDS = [
     tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE,
     tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.GNUTYPE_SPARSE, b"Z",
@@ -203,9 +221,13 @@ def good_members(draw: Callable[..., Any]) -> list[Packed]:
     names = st.text(letters, min_size=1, max_size=12).filter(lambda n: n not in (".", "..") and len(n.encode()) < 200)
     tree = draw(st.dictionaries(st.tuples(names, names), st.binary(max_size=2000), max_size=8))
     folders = {folder for folder, _ in tree}
-    found = [member(f"{PROJECT}/f-{folder}", kind=tarfile.DIRTYPE) for folder in sorted(folders) if draw(st.booleans())]
+    found = [
+        member(f"{PROJECT}/f-{folder}", kind=tarfile.DIRTYPE) for folder in sorted(folders) if draw(st.booleans())
+    ]
     for (folder, name), content in tree.items():
-        found.append(member(f"{PROJECT}/f-{folder}/{name}", content, mode=draw(st.sampled_from([0o600, 0o700, 0o4755]))))
+        found.append(
+            member(f"{PROJECT}/f-{folder}/{name}", content, mode=draw(st.sampled_from([0o600, 0o700, 0o4755])))
+        )
     for number, (folder, name) in enumerate(tree):
         if draw(st.booleans()):
             found.append(link(f"{PROJECT}/link-{number}", f"./f-{folder}/../f-{folder}/{name}"))

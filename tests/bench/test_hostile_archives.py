@@ -199,7 +199,9 @@ def test_an_archive_ends_where_it_says(tmp_path: Path, end: bytes, message: str)
         extract(open_release(tmp_path / "release"), tmp_path / "work")
 
 
-@pytest.mark.parametrize("raw", [b"", b"PK\x03\x04 no gzip", gzip.compress(b""), gzip.compress(b"no tar at all" * 99)])
+@pytest.mark.parametrize(
+    "raw", [b"", b"PK\x03\x04 no gzip", gzip.compress(b""), gzip.compress(b"no tar at all" * 99)]
+)
 def test_what_is_no_tar_gz_is_said_so(tmp_path: Path, raw: bytes) -> None:
     tiny_release(tmp_path / "release", raw=raw)
     with pytest.raises(DataError, match=rf"{SOLVER} (cannot be read to its end|is empty).*again"):
