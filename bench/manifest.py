@@ -71,12 +71,10 @@ def _is_plain(case_id: str) -> bool:
 
 
 def _count(content: dict[str, Any], keys: tuple[str, ...], path: Path) -> int | None:
-    found = {
-        f"{key}": place[key] for place in _places(content) for key in keys if type(place.get(key)) is int
-    }  # `True` is an int to isinstance
-    if len(set(found.values())) > 1:
+    found = [(key, place[key]) for place in _places(content) for key in keys if type(place.get(key)) is int]
+    if len({number for _, number in found}) > 1:  # `type`, because to isinstance `True` is an int
         raise DataError(f"{path} contradicts itself: {found}; download it again")
-    return next(iter(found.values()), None)
+    return found[0][1] if found else None
 
 
 def _places(content: dict[str, Any]) -> list[dict[str, Any]]:

@@ -190,8 +190,8 @@ def _declared(root: Path, found: list[str]) -> tuple[str, list[str], int | None]
     try:
         content = read_json(card)
         name, ids, criteria = str(content["name"]), [str(case) for case in content["case_ids"]], content["criteria"]
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{card} cannot be understood ({error!r}); extract the release again") from error
+    except (KeyError, TypeError, DataError) as error:
+        raise DataError(f"{card} cannot be understood ({error}); extract the release again") from error
     if not ids or len(set(ids)) != len(ids):
         raise DataError(f"{card} declares no case, or one twice; extract the release again")
     return name, ids, criteria if type(criteria) is int else None
