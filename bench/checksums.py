@@ -110,7 +110,16 @@ def _is_truncated(path: Path) -> bool:
         return head == b"PAR1" and tail != b"PAR1"
     if path.suffix == ".zip":
         return head.startswith(b"PK") and not zipfile.is_zipfile(path)
-    return path.suffix == ".gz" and _gzip_breaks_off(path)
+    return path.name.endswith(".tar.gz") and not _ends_like_a_tar(tail) and _gzip_breaks_off(path)
+
+
+def _ends_like_a_tar(tail: bytes) -> bool:
+    """Whether a gzip file's last four bytes, its unpacked size, are a tar's: whole blocks, and not nothing.
+
+    A changed byte can make the decoder ask for more than there is; only a file that was cut lacks its last bytes.
+    """
+    size = int.from_bytes(tail, "little")
+    return size > 0 and size % 512 == 0
 
 
 def _gzip_breaks_off(path: Path) -> bool:
