@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.archive import Caps
+from bench.archive_rules import Caps
 from bench.atomic import sync_folder, write_json
 from bench.checksums import file_faults, why_no_content
 from bench.errors import DataError, UsageError

@@ -6,7 +6,8 @@ import errno
 import os
 from pathlib import Path
 
-from bench.archive import Caps, Content, Member, hostile, raise_hostile, read_members
+from bench.archive import Content, hostile, raise_hostile, read_members
+from bench.archive_rules import Caps, Member
 from bench.errors import DataError, InfraError
 from bench.names import nfc_twins
 

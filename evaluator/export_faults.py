@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,6 +26,10 @@ from evaluator.rubric import RUBRIC, Criterion, parse_rubric
 FOLDER = "rubrics"
 _TEXTS = ("criterion", "text", "description")
 _REMEDY = "download it again"
+_BAD_ZIP = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, NotImplementedError, RuntimeError, ValueError),  # RuntimeError: it is encrypted
+)
 
 Rubrics = Mapping[str, tuple[Criterion, ...]]
 
@@ -134,14 +140,16 @@ def _case_list_faults(release: Release, name: str, ids: list[str]) -> Iterator[s
 
 
 def _zip_faults(release: Release, path: Path, rubrics: Rubrics) -> Iterator[str]:
+    found: dict[str, list[Any]] = {}
     try:
         with zipfile.ZipFile(path) as package:
-            found = {
-                case: _rubric_in(package, info, case, path.name)
-                for info in package.infolist()
-                if (case := _case_of(info.filename, rubrics)) is not None
-            }
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+            for info in package.infolist():
+                if (case := _case_of(info.filename, rubrics)) is None:
+                    continue
+                if case in found:
+                    yield f"{path.name} holds two rubrics of {case}; {_REMEDY}"
+                found[case] = _rubric_in(package, info, case, path.name)
+    except _BAD_ZIP as error:
         raise DataError(f"{path.name} cannot be read ({error}); {_REMEDY}") from error
     if not found:
         raise DataError(f"{path.name} holds no rubric: expected CASE/{RUBRIC}; {_REMEDY}")

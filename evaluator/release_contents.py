@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from bench.archive import Content, Member, hostile, read_members
+from bench.archive import Content, hostile, read_members
+from bench.archive_rules import Member
 from bench.errors import DataError
 from bench.layout import CASES, PROJECT, QUERIES, SOLVER_ARCHIVE, Release
 from bench.names import nfc_twins, twins_told

@@ -35,7 +35,7 @@ from hostile_archives import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.archive import Caps
+from bench.archive_rules import Caps
 from bench.errors import DataError
 from bench.release import extract, open_release
 
