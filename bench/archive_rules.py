@@ -63,7 +63,8 @@ class Rules:
         self._refuse = refuse
         self._members = 0
         self._names_bytes = 0
-        self._bytes_left = caps.unpacked_bytes(archive_bytes)
+        self._most_bytes = caps.unpacked_bytes(archive_bytes)
+        self._bytes = 0
         self._files: dict[str, int] = {}
         self._folders: set[str] = {""}
         self._links: dict[str, str] = {}
@@ -168,9 +169,9 @@ class Rules:
         return Member(path, "file", info.size, bool(info.mode & 0o100))
 
     def _take_bytes(self, size: int) -> None:
-        self._bytes_left -= size
-        if self._bytes_left < 0:
-            raise ArchiveRefused("it unpacks to more than its size allows, the copies of hard links included")
+        self._bytes += size
+        if self._bytes > self._most_bytes:
+            raise ArchiveRefused(f"it unpacks to more than {self._most_bytes} bytes, copies of hard links included")
 
 
 def _normal(name: str) -> str:

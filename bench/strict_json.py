@@ -24,9 +24,9 @@ def parse_json(content: bytes, name: str) -> Any:
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8 ({error}); save it as UTF-8 or download it again") from error
     except ValueError as error:
-        raise DataError(f"{name} is not strict JSON: {error}") from error
+        raise DataError(f"{name} is not strict JSON: {error}; correct it or download it again") from error
     except RecursionError as error:
-        raise DataError(f"{name} is not strict JSON: it is nested too deeply") from error
+        raise DataError(f"{name} is not strict JSON: it is nested too deeply; download it again") from error
 
 
 def unencodable(text: str) -> str | None:

@@ -37,9 +37,9 @@ Rubrics = Mapping[str, tuple[Criterion, ...]]
 def exports(release: Release) -> list[str]:
     """Names of the export files that are there: everything in `rubrics/`, and the ZIP packages."""
     folder = release.folder / FOLDER
-    inside = [f"{FOLDER}/{path.name}" for path in folder.iterdir()] if folder.is_dir() else []
-    packages = [path.name for path in release.folder.glob("*.zip")]
-    return sorted(name for name in [*inside, *packages] if not PurePosixPath(name).name.startswith("."))
+    found = [*(folder.iterdir() if folder.is_dir() else ()), *release.folder.glob("*.zip")]
+    names = [path.relative_to(release.folder).as_posix() for path in found if path.is_file()]
+    return sorted(name for name in names if not PurePosixPath(name).name.startswith("."))
 
 
 def export_faults(release: Release, name: str, rubrics: Rubrics, notes: list[str]) -> Iterator[str]:

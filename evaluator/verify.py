@@ -86,7 +86,10 @@ def describe_release(folder: Path) -> dict[str, Any]:
     `notes` says when a release of 96 tasks does not come out as the card's ME-96.
     """
     release = open_release(folder)
-    kinds = Counter(primary_kind(row["attachment_paths"] or ()) for row in read_index(release, TASKS))
+    listed = [row["attachment_paths"] for row in read_index(release, TASKS)]
+    if not all(paths is None or (isinstance(paths, list) and None not in paths) for paths in listed):
+        raise DataError(f"{TASKS}: an attachment_paths is no list of texts; run `cdb dataset verify {folder}`")
+    kinds = Counter(primary_kind(paths or ()) for paths in listed)
     table = {kind: kinds.get(kind, 0) for kind in (*ORDER, "none")}
     notes = []
     if len(release.case_ids) == sum(ME_96.values()) and table != ME_96:

@@ -78,7 +78,7 @@ def test_c1_a_byte_order_mark_is_tolerated(tmp_path: Path) -> None:
         (b'[{"criterion": "a", "case_id": "case-2"}]', "rubric of 'case-2'"),
         (b'{"case_id": "case-2", "rubric": ["a"]}', "rubric of 'case-2'"),
         (b'["a", {"criterion": "b", "id": "case-1-1"}]', "share an id"),
-        (b'["\ud83d"]', "half a character"),
+        (rb'["\ud83d"]', "half a character"),
         (b'[{"criterion": "a", "weight": -Infinity}]', "Infinity"),
         (b'[{"criterion": "a", "weight": 1e400}]', "too large"),
         (b'{"rubric": ["a"], "rubric ": [], "meta": {"k": 1, "k": 2}}', "'k' is given twice"),

@@ -17,6 +17,7 @@ from spoiled_releases import (
     CSV,
     JSONL,
     PLAIN,
+    QUERIES,
     RUBRIC,
     SPOILED,
     TASKS,
@@ -35,6 +36,10 @@ from evaluator.verify import describe_release, require_faultless, table_lines, v
 
 REMEDY = re.compile(r"download|run `git|remove|log in|never give")
 BOM = b"\xef\xbb\xbf"
+
+
+def texts_of(rubric: bytes) -> list[str]:
+    return [item["criterion"] for item in json.loads(rubric)["rubrics"]]
 
 
 @pytest.fixture(scope="session")
@@ -224,3 +229,33 @@ def test_info_says_when_a_full_me_96_does_not_come_out_as_the_card_has_it(
     found = describe_release(copy(edit_rows(TASKS, fill), manifest))
     assert found["by_attachment"]["audio"] == audio
     assert bool([note for note in found["notes"] if "ME-96" in note and "32" in note]) is noted
+
+
+GOOD_SHAPES: dict[str, Callable[[Path], None]] = {
+    "rubric as texts": edit_member((EVALUATION,), RUBRIC, lambda b: json.dumps(texts_of(b)).encode()),
+    "rubric with other ids": edit_member(
+        (EVALUATION,),
+        RUBRIC,
+        lambda b: json.dumps([{"description": t, "id": f"R{n}"} for n, t in enumerate(texts_of(b))]).encode(),
+    ),
+    "several turns": edit_member(BOTH, QUERIES, lambda b: json.dumps([*json.loads(b), {"track": "RE"}]).encode()),
+    "one object": edit_member(BOTH, QUERIES, lambda b: json.dumps(json.loads(b)[0]).encode()),
+    "CSV of another system": edit_bytes(CSV, lambda b: BOM + b.replace(b"\n", b"\r\n")),
+    "paths with a dot": edit_rows(TASKS, lambda rows: rows[0].update(query_path="./" + rows[0]["query_path"])),
+}
+
+
+@pytest.mark.parametrize("shape", GOOD_SHAPES)
+def test_other_shapes_of_the_same_content_pass(copy: Callable[..., Path], shape: str) -> None:
+    assert verify_release(copy(GOOD_SHAPES[shape]))["faults"] == []
+
+
+@pytest.mark.parametrize("paths", [None, [None], ["x", None]])
+def test_an_index_with_missing_cells_is_told_and_never_a_crash(copy: Callable[..., Path], paths: Any) -> None:
+    folder = copy(edit_rows(TASKS, lambda rows: rows[0].update(attachment_paths=paths, annotation_path=None)))
+    faults = verify_release(folder)["faults"]
+    assert faults
+    assert all(TASKS in fault and "download" in fault for fault in faults)
+    if paths:
+        with pytest.raises(DataError, match=TASKS):
+            describe_release(folder)
