@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import DataError, UsageError
-from bench.layout import ANNOTATIONS, ATTACHMENTS, CASES, DATASET_CARD, PROJECT, QUERIES, SOLVER_ROOT
+from bench.layout import ANNOTATIONS, ATTACHMENTS, CASES, DATASET_CARD, EVALUATION_ROOT, PROJECT, QUERIES, SOLVER_ROOT
 from bench.names import find_name
 from bench.queries import read_queries
 from bench.strict_json import read_json
@@ -103,14 +103,14 @@ class Dataset:
         }
 
 
-def open_dataset(root: Path, only: Iterable[str] = ()) -> Dataset:
+def open_dataset(root: Path, only: Iterable[str] = (), *, prefer: str = EVALUATION_ROOT) -> Dataset:
     """Read every task below an extracted root. `only` selects case ids.
 
-    Raises UsageError for a wrong folder or an unknown id (with what was probably meant), DataError for a bad case.
+    `prefer` is the name of the root that is meant where a wrong folder leaves a choice. Raises UsageError for a wrong folder or an unknown id (with what was probably meant), DataError for a bad case.
     """
     folder = root / CASES
     if not folder.is_dir():
-        raise UsageError(no_root(root))
+        raise UsageError(no_root(root, prefer))
     found = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != ".")
     if not found:
         raise UsageError(f"{folder} holds no case; extract the release again with `cdb dataset extract`")
@@ -119,7 +119,7 @@ def open_dataset(root: Path, only: Iterable[str] = ()) -> Dataset:
         raise DataError(
             f"{folder} lacks {len(missing)} of {len(declared)} declared cases, first {missing[0]}; extract again"
         )
-    _require_whole_cases(folder, declared)
+    _require_whole_cases(folder, declared, prefer)
     chosen = list(only) or list(declared)
     if unknown := [case for case in chosen if case not in declared]:
         raise UsageError(f"no case {unknown[0]!r} in {root}; known: {', '.join(declared[:8])} …")
@@ -132,7 +132,7 @@ def open_solver_inputs(root: Path, only: Iterable[str] = ()) -> Dataset:
 
     Raises UsageError, by names alone, when a case holds anything called a rubric: then it is the evaluator's root.
     """
-    dataset = open_dataset(root, only)
+    dataset = open_dataset(root, only, prefer=SOLVER_ROOT)
     cases = [root / CASES / case for case in dataset.declared]
     graded = [path for case in cases for path in sorted(case.iterdir()) if "rubric" in path.name.lower()]
     if not graded:
@@ -171,14 +171,14 @@ def _lacking(case: Path) -> str | None:
     return None if (case / QUERIES).is_file() else QUERIES
 
 
-def _require_whole_cases(folder: Path, declared: list[str]) -> None:
+def _require_whole_cases(folder: Path, declared: list[str], prefer: str) -> None:
     bad = {case: lacking for case in declared if (lacking := _lacking(folder / case))}
     if not bad:
         return
     first = next(iter(bad))
     message = f"{len(bad)} of {len(declared)} cases in {folder} lack files: first {folder / first / bad[first]}"
     if len(bad) == len(declared):
-        raise UsageError(f"{message}. Are these folders cases? {no_root_hint(folder.parent)}")
+        raise UsageError(f"{message}. Are these folders cases? {no_root_hint(folder.parent, prefer)}")
     raise DataError(f"{message} is missing; extract the release again")
 
 

@@ -29,10 +29,10 @@ def no_release(folder: Path) -> str:
     return f"{what}. {_near(folder, is_release, 'the folder that holds the downloaded archives')}"
 
 
-def no_root(folder: Path) -> str:
-    """Why `folder` is no extracted root, and which one is probably meant."""
+def no_root(folder: Path, prefer: str) -> str:
+    """Why `folder` is no extracted root, and which one is probably meant: of several, that of the name `prefer`."""
     if not folder.exists():
-        return f"{folder} does not exist. {no_root_hint(folder)}"
+        return f"{folder} does not exist. {no_root_hint(folder, prefer)}"
     if not folder.is_dir():
         return f"{folder} is a file, not an extracted root; extract the release with `cdb dataset extract`"
     what = f"{folder} holds no {CASES}/ folder"
@@ -42,12 +42,12 @@ def no_root(folder: Path) -> str:
     if below and folder.name != CASES:
         what += f", but {len(below)} cases lie in it directly; put them into {folder / CASES}/"
         return f"{what} and pass {folder} again"
-    return f"{what}. {no_root_hint(folder)}"
+    return f"{what}. {no_root_hint(folder, prefer)}"
 
 
-def no_root_hint(folder: Path) -> str:
+def no_root_hint(folder: Path, prefer: str) -> str:
     """`Did you mean …?`, or what to pass instead of a folder whose `cases/` holds no case."""
-    return _near(folder, is_root, "the folder a release archive was extracted into")
+    return _near(folder, is_root, "the folder a release archive was extracted into", prefer)
 
 
 def is_release(folder: Path) -> bool:
@@ -59,12 +59,14 @@ def is_root(folder: Path) -> bool:
     return any((case / PROJECT).is_dir() or (case / QUERIES).is_file() for case in _cases(folder))
 
 
-def _near(folder: Path, is_right: Callable[[Path], bool], otherwise: str) -> str:
-    """`Did you mean …?` for the nearest right folder above or below, else what to pass."""
+def _near(folder: Path, is_right: Callable[[Path], bool], otherwise: str, prefer: str = "") -> str:
+    """`Did you mean …?` for the nearest right folder above, below or beside, else what to pass."""
     above = [folder, *folder.absolute().parents][1:4]
-    for candidate in (*above, *_below(folder), *(below for parent in above[:1] for below in _subfolders(parent))):
+    beside = _subfolders(above[0]) if above else []
+    for candidate in (*above, *_below(folder), *beside):
         if is_right(candidate):
-            return f"Did you mean {candidate}?"
+            twin = candidate.parent / prefer
+            return f"Did you mean {twin if prefer and candidate not in above and is_right(twin) else candidate}?"
     return f"Pass {otherwise}"
 
 

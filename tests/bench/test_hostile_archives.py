@@ -80,6 +80,7 @@ def whole_or_absent(room: Path, members: list[Packed]) -> bool:
     for info, content in members:
         if info.isreg():
             assert (root / info.name).read_bytes() == content
+            assert bool((root / info.name).stat().st_mode & 0o111) == bool(info.mode & 0o100)
         elif info.issym():
             assert os.readlink(root / info.name) == info.linkname
     return True

@@ -87,6 +87,13 @@ def test_c8_solving_is_never_given_the_evaluators_root(places: Path) -> None:
         open_solver_inputs(places / "work/evaluation-inputs")
 
 
+def test_c8_each_side_is_pointed_to_its_own_root(places: Path) -> None:
+    with pytest.raises(UsageError, match=f"Did you mean {places}/work/solver-inputs"):
+        open_solver_inputs(places / "work")
+    with pytest.raises(UsageError, match=f"Did you mean {places}/work/evaluation-inputs"):
+        open_dataset(places / "work")
+
+
 def test_c8_folders_that_are_no_cases_are_counted(tmp_path: Path) -> None:
     for case in ("one", "two"):
         (tmp_path / "root/cases" / case / "src").mkdir(parents=True)
