@@ -48,7 +48,7 @@ def file_faults(release: Release) -> tuple[list[str], list[Fault], list[str]]:
             faults.append(Fault(name, fault))
         elif release.sha256.get(name, expected) != expected:
             what = f"{name} has the sha256 in {CHECKSUMS} but another one in {MANIFEST}"
-            faults.append(Fault(MANIFEST, f"{what}; download both again"))
+            faults.append(Fault(CHECKSUMS, f"{what}; download both again"))
         elif not any(known.name == name for known in faults):
             good.append(name)
     needed = {SOLVER_ARCHIVE, EVALUATION_ARCHIVE, MANIFEST}

@@ -106,7 +106,8 @@ class Dataset:
 def open_dataset(root: Path, only: Iterable[str] = (), *, prefer: str = EVALUATION_ROOT) -> Dataset:
     """Read every task below an extracted root. `only` selects case ids.
 
-    `prefer` is the name of the root that is meant where a wrong folder leaves a choice. Raises UsageError for a wrong folder or an unknown id (with what was probably meant), DataError for a bad case.
+    `prefer` is the name of the root that is meant where a wrong folder leaves a choice. Raises UsageError for a wrong
+    folder or an unknown id (with what was probably meant), DataError for a bad case.
     """
     folder = root / CASES
     if not folder.is_dir():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench.layout import CASES, CHECKSUMS, EVALUATION_ARCHIVE, MANIFEST, PROJECT, QUERIES, SOLVER_ARCHIVE
 
 _PARTS = (SOLVER_ARCHIVE, EVALUATION_ARCHIVE, CHECKSUMS)
+_HIGH = 7
+"""How far above: from a folder in an application to its root."""
 _DEEP = 3
 """How far below a folder the right one is looked for: a download cache has it three levels down."""
 _MOST = 2000
@@ -61,13 +64,22 @@ def is_root(folder: Path) -> bool:
 
 def _near(folder: Path, is_right: Callable[[Path], bool], otherwise: str, prefer: str = "") -> str:
     """`Did you mean …?` for the nearest right folder above, below or beside, else what to pass."""
-    above = [folder, *folder.absolute().parents][1:4]
-    beside = _subfolders(above[0]) if above else []
+    above = [folder, *folder.absolute().parents][1:_HIGH]
+    beside = [other for other in (_subfolders(above[0]) if above else []) if other != folder.absolute()]
     for candidate in (*above, *_below(folder), *beside):
-        if is_right(candidate):
+        if _holds(is_right, candidate):
             twin = candidate.parent / prefer
-            return f"Did you mean {twin if prefer and candidate not in above and is_right(twin) else candidate}?"
+            return (
+                f"Did you mean {twin if prefer and candidate not in above and _holds(is_right, twin) else candidate}?"
+            )
     return f"Pass {otherwise}"
+
+
+def _holds(is_right: Callable[[Path], bool], folder: Path) -> bool:
+    try:
+        return is_right(folder)
+    except OSError:  # not ours to look into, so not what is meant
+        return False
 
 
 def _below(folder: Path) -> Iterable[Path]:
@@ -85,7 +97,8 @@ def _cases(root: Path) -> list[Path]:
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        entries = sorted(folder.iterdir())
+        with os.scandir(folder) as entries:
+            found = [e.name for e in entries if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
     except OSError:  # not there, no folder, or not ours to read: then the right one is not there either
         return []
-    return [entry for entry in entries if entry.is_dir() and not entry.is_symlink() and entry.name[0] != "."]
+    return [folder / name for name in sorted(found)]

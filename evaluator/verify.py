@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.checksums import file_faults
 from bench.errors import DataError
-from bench.layout import CASES, EVALUATION_ARCHIVE, SOLVER_ARCHIVE, Release
+from bench.layout import CASES, EVALUATION_ARCHIVE, MANIFEST, SOLVER_ARCHIVE, Release
 from bench.release import all_faults, open_release
 from bench.strict_json import parse_json
 from evaluator.attachments import ORDER, primary_kind
@@ -42,11 +42,9 @@ def verify_release(folder: Path) -> dict[str, Any]:
     faults = [fault.message for fault in bad_files]
     bad = {fault.name for fault in bad_files}
     rubrics: dict[str, tuple[Criterion, ...]] = {}
-    contents = {
-        name: _contents(release, name, faults, notes)
-        for name in (SOLVER_ARCHIVE, EVALUATION_ARCHIVE)
-        if name not in bad
-    }
+    skipped = [name for name in (MANIFEST, SOLVER_ARCHIVE, EVALUATION_ARCHIVE) if name in bad]
+    archives = () if MANIFEST in bad else (SOLVER_ARCHIVE, EVALUATION_ARCHIVE)
+    contents = {name: _contents(release, name, faults, notes) for name in archives if name not in bad}
     solver, evaluation = contents.get(SOLVER_ARCHIVE), contents.get(EVALUATION_ARCHIVE)
     if solver and evaluation:
         faults += archive_differences(solver, evaluation)
@@ -58,8 +56,8 @@ def verify_release(folder: Path) -> dict[str, Any]:
             faults += _said(_rubric_index(release, rubrics))
         for name in (name for name in exports(release) if name not in bad):
             faults += _said(export_faults(release, name, rubrics, notes))
-    if bad and (skipped := sorted(bad & {SOLVER_ARCHIVE, EVALUATION_ARCHIVE})):
-        notes.append(f"not compared with anything, because it is bad itself: {', '.join(skipped)}")
+    if skipped:
+        notes.append(f"nothing was compared with {', '.join(skipped)}, bad as it is")
     return {
         "name": release.name,
         "version": release.version,

@@ -13,6 +13,7 @@ from hostile_archives import SOLVER, tiny_release
 from bench.errors import CdbError, DataError, UsageError
 from bench.release import extract, open_release
 from bench.task import open_dataset, open_solver_inputs
+from bench.wrong_folder import no_root_hint
 
 
 @pytest.fixture
@@ -37,11 +38,13 @@ def places(tmp_path: Path) -> Path:
         ("work/solver-inputs/cases/one", "Did you mean {}/work/solver-inputs?"),
         ("work/solver-inputs/cases/one/project", "Did you mean {}/work/solver-inputs?"),
         ("work/evaluation-inputs/cases", "Did you mean {}/work/evaluation-inputs?"),
+        ("work/solver-inputs/cases/one/project/src/deep", "Did you mean {}/work/solver-inputs?"),
         ("work", "Did you mean {}/work/"),
         (".", "Did you mean {}/"),
     ],
 )
 def test_c8_no_root(places: Path, given: str, message: str) -> None:
+    (places / "work/solver-inputs/cases/one/project/src/deep").mkdir(parents=True)
     with pytest.raises(UsageError) as caught:
         open_dataset(places / given)
     assert message.replace("{}", str(places)) in str(caught.value)
@@ -73,6 +76,21 @@ def test_c8_a_download_cache_is_looked_into(places: Path) -> None:
         open_release(places / "empty")
 
 
+def test_c8_folders_that_may_not_be_read_are_passed_by(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root reads everything, so the refusal is played."""
+    plain = Path.is_file
+
+    def denied(path: Path) -> bool:
+        if "a-private" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return plain(path)
+
+    (places / "a-private").mkdir()
+    monkeypatch.setattr(Path, "is_file", denied)
+    with pytest.raises(UsageError, match=f"Did you mean {places}/release"):
+        open_release(places)
+
+
 def test_c8_a_release_whose_manifest_is_gone_says_so(places: Path) -> None:
     (places / "release/manifest.json").unlink()
     with pytest.raises(UsageError, match=rf"it has no manifest\.json, though it has {SOLVER}.*download"):
@@ -99,6 +117,7 @@ def test_c8_folders_that_are_no_cases_are_counted(tmp_path: Path) -> None:
         (tmp_path / "root/cases" / case / "src").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"2 of 2 cases in .*cases lack files: first .*one/project"):
         open_dataset(tmp_path / "root")
+    assert "Did you mean" not in no_root_hint(tmp_path / "root", "")
     (tmp_path / "root/cases/two/project").mkdir()
     (tmp_path / "root/cases/two/user_queries.json").write_text('[{"text": "x"}]')
     with pytest.raises(DataError, match="1 of 2 cases"):

@@ -106,6 +106,15 @@ def test_several_faults_are_reported_together_on_the_command_line(
     assert run_cdb(["dataset", "verify", sample], deadline_s=60).returncode == 0
 
 
+def test_a_manifest_that_its_checksum_condemns_is_compared_with_nothing(copy: Callable[..., Path]) -> None:
+    folder = copy()
+    edit_json("manifest.json", lambda m: {**m, "case_ids": [CASE], "counts": {"criteria": 1}})(folder)
+    found = verify_release(folder)
+    assert len(found["faults"]) == 1
+    assert found["faults"][0].startswith("manifest.json does not match")
+    assert found["notes"] == ["nothing was compared with manifest.json, bad as it is"]
+
+
 def test_c1_a_byte_order_mark_in_any_file_is_no_part_of_its_text(copy: Callable[..., Path], tmp_path: Path) -> None:
     queries = f"cases/{CASE}/user_queries.json"
     folder = copy(
