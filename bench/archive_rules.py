@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from bench.layout import CASES, DATASET_CARD, PROJECT
-from bench.links import why_refused
+from bench.tree_links import why_refused
 
 _KINDS = {tarfile.FIFOTYPE: "a FIFO", tarfile.CHRTYPE: "a device", tarfile.BLKTYPE: "a device"}
 

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from bench.errors import InfraError
+from bench.tree_links import why_refused
 from sandboxes.sandbox import Refused, TreePolicy, TreeReport, TreeTooLarge
-from sandboxes.tree_links import why_refused
 
 _CHUNK_BYTES = 262_144
 _STREAM_FACTOR = 4

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.errors import InfraError
+from bench.tree_links import why_refused
 from sandboxes.sandbox import TreePolicy
-from sandboxes.tree_links import why_refused
 from sandboxes.tree_out import copy_out
 
 

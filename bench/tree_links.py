@@ -1,4 +1,4 @@
-"""Which symbolic links of an unpacked tree may stay: those that end inside it, whatever they pass through."""
+"""Which symbolic links of a copied tree may stay: those that end inside it, whatever they pass through."""
 
 from __future__ import annotations
 
