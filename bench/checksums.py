@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from bench.archive_rules import Caps
 from bench.errors import DataError
 from bench.layout import CHECKSUMS, EVALUATION_ARCHIVE, MANIFEST, SOLVER_ARCHIVE, Release
-from bench.tree import file_sha256
+from bench.tree import CHUNK_BYTES, file_sha256
 
 _HEAD_BYTES = 512
 _POINTERS = (
@@ -123,10 +124,11 @@ def _ends_like_a_tar(tail: bytes) -> bool:
 
 
 def _gzip_breaks_off(path: Path) -> bool:
+    left = Caps().unpacked_bytes(path.stat().st_size)
     try:
         with gzip.open(path) as stream:
-            while stream.read(1024 * 1024):
-                pass
+            while left > 0 and (piece := stream.read(CHUNK_BYTES)):
+                left -= len(piece)
     except EOFError:
         return True
     except (gzip.BadGzipFile, zlib.error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,7 @@ from spoiled_releases import (
 
 from bench.errors import DataError
 from bench.release import extract, open_release
+from evaluator.prepare import prepare
 from evaluator.sample_release import make_sample_release
 from evaluator.verify import describe_release, require_faultless, table_lines, verify_release
 
@@ -52,8 +54,6 @@ def copy(sample: Path, tmp_path: Path) -> Callable[..., Path]:
     """A copy of the sample release on which edits were made; its checksums are right."""
 
     def make(*edits: Callable[[Path], None]) -> Path:
-        import shutil
-
         shutil.copytree(sample, tmp_path / "release")
         for edit in edits:
             edit(tmp_path / "release")
@@ -127,6 +127,10 @@ def test_c1_a_byte_order_mark_in_any_file_is_no_part_of_its_text(copy: Callable[
     assert verify_release(folder)["faults"] == []
     _, evaluation = extract(open_release(folder), tmp_path / "work")
     assert (evaluation / RUBRIC).read_bytes().startswith(BOM), "the file itself is kept as it is"
+    shutil.copytree(evaluation / f"cases/{CASE}/project", tmp_path / "submissions" / CASE)
+    cases = prepare(evaluation, tmp_path / "submissions", tmp_path / "out").cases
+    assert sum(len(case.criteria) for case in cases) == 20
+    assert not [c for case in cases for c in (case.request, *(k.criterion for k in case.criteria)) if "\ufeff" in c]
 
 
 def test_c2_an_attachment_stored_in_another_normal_form_is_found_and_not_missing(copy: Callable[..., Path]) -> None:
