@@ -13,6 +13,7 @@ from bench.errors import DataError
 from bench.strict_json import parse_json, unencodable
 
 _LISTS = ("user_queries", "queries", "turns")
+_REMEDY = "correct the file, or download the release again"
 
 
 def read_queries(content: bytes, name: str) -> tuple[str, ...]:
@@ -24,11 +25,11 @@ def read_queries(content: bytes, name: str) -> tuple[str, ...]:
     texts = [_text(entry) for entry in entries]
     if not isinstance(texts[0], str):
         found = sorted(entries[0]) if isinstance(entries[0], dict) else type(entries[0]).__name__
-        raise DataError(f"{name}, entry 0: no `text`; found {found}; the request must be `[0].text`")
+        raise DataError(f"{name}, entry 0: no `text`; found {found}; {_REMEDY}")
     verbatim = [_as_json(entry) if text is None else text for text, entry in zip(texts, entries, strict=True)]
     for number, text in enumerate(verbatim):
         if escape := unencodable(text):
-            raise DataError(f"{name}, entry {number}: {escape} is half a character, which no agent can be given")
+            raise DataError(f"{name}, entry {number}: {escape} is half a character; {_REMEDY}")
     return tuple(verbatim)
 
 
@@ -36,10 +37,12 @@ def _entries(content: Any, name: str) -> list[Any]:
     if isinstance(content, dict) and "text" not in content:
         lists = [key for key in _LISTS if isinstance(content.get(key), list)]
         if len(lists) != 1:
-            raise DataError(f"{name} must be a list of entries with a `text`; found keys {sorted(content)}")
+            raise DataError(f"{name} must be a list of entries with `text`; found keys {sorted(content)}; {_REMEDY}")
         content = content[lists[0]]
     entries = [content] if isinstance(content, dict) else content
-    if not isinstance(entries, list) or not entries:
+    if entries == []:
+        raise DataError(f"{name} is empty, it has no request; {_REMEDY}")
+    if not isinstance(entries, list):
         raise DataError(
             f"{name} must be a list of entries with a `text`; found {type(content).__name__}, maybe empty"
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.checksums import why_no_content
 from bench.errors import DataError
-from bench.layout import ANNOTATIONS, ATTACHMENTS, CASES, PROJECT, QUERIES, Release
+from bench.layout import ANNOTATIONS, ATTACHMENTS, CASES, PROJECT, QUERIES, SOLVER_ARCHIVE, Release
 from bench.names import find_name, nfc
 from bench.queries import read_queries
 from evaluator.release_contents import Contents
@@ -122,7 +122,7 @@ def _request_faults(case: str, request: Any, content: bytes) -> Iterator[str]:
     try:
         text = read_queries(content, name)[0]
     except DataError as error:
-        yield f"{error}; download the archives again"
+        yield f"{SOLVER_ARCHIVE}: {error}"
         return
     if text != request:
         yield f"{name}: its first text is not the request {_short(request)} in {TASKS}; {_REMEDY}"

@@ -62,7 +62,7 @@ def parse_rubric(content: Any, case: str, name: str) -> tuple[Criterion, ...]:
     criteria = tuple(_criterion(item, n, case, name) for n, item in enumerate(items, start=1))
     ids = [criterion.rubric_id for criterion in criteria]
     if twice := [given for given in ids if ids.count(given) > 1]:
-        raise DataError(f"{name}: two criteria share an id, {twice[0]!r}; give each its own, or none an id")
+        raise _bad(name, f"two criteria share an id, {twice[0]!r}")
     return criteria
 
 
@@ -85,10 +85,10 @@ def list_in(content: Any, keys: tuple[str, ...], name: str) -> list[Any]:
     if isinstance(content, dict):
         found = [key for key in keys if isinstance(content.get(key), list)]
         if len(found) != 1:
-            raise DataError(f"{name}: expected exactly one list under {keys}; found keys {sorted(content)}")
+            raise _bad(name, f"expected exactly one list under {keys}; found keys {sorted(content)}")
         content = content[found[0]]
     if not isinstance(content, list) or not content:
-        raise DataError(f"{name}: expected a list of criteria; found {type(content).__name__}, maybe empty")
+        raise _bad(name, f"expected a list of criteria; found {type(content).__name__}, maybe empty")
     return content
 
 
@@ -97,31 +97,35 @@ def _criterion(item: Any, index: int, case: str, name: str) -> Criterion:
     if isinstance(item, str):
         return Criterion(index, f"{case}-{index}", _text(item, where))
     if not isinstance(item, dict):
-        raise DataError(f"{where}: expected a text or an object; found {type(item).__name__}")
+        raise _bad(where, f"expected a text or an object; found {type(item).__name__}")
     _require_case(item, case, where)
     if item.get("criterion_index", index) != index:
-        raise DataError(f"{where}: it calls itself number {item['criterion_index']!r}; the order must be the file's")
+        raise _bad(where, f"it calls itself number {item['criterion_index']!r}; the order must be the file's")
     given = {key: item[key] for key in _TEXTS if item.get(key) is not None}
     texts = list(given.values())
     if len(set(map(repr, texts))) != 1 or not isinstance(texts[0], str):
-        raise DataError(f"{where}: expected one text under {_TEXTS}; found keys {sorted(item)}")
+        raise _bad(where, f"expected one text under {_TEXTS}; found keys {sorted(item)}")
     id_key = next((key for key in _IDS if item.get(key) not in (None, "")), None)
     if id_key is None:
         return Criterion(index, f"{case}-{index}", _text(texts[0], where))
     if type(item[id_key]) not in (str, int):
-        raise DataError(f"{where}: its {id_key} is a {type(item[id_key]).__name__}; an id is a text or a number")
+        raise _bad(where, f"its {id_key} is a {type(item[id_key]).__name__}; an id is a text or a number")
     return Criterion(index, str(item[id_key]), _text(texts[0], where), id_key)
 
 
 def _require_case(content: Any, case: str, name: str) -> None:
     named = content.get("case_id") if isinstance(content, dict) else None
     if named not in (None, case):
-        raise DataError(f"{name}: it is the rubric of {named!r}, not of {case!r}; download the release again")
+        raise _bad(name, f"it is the rubric of {named!r}, not of {case!r}")
 
 
 def _text(text: str, where: str) -> str:
     if not text.strip():
-        raise DataError(f"{where}: the text is empty")
+        raise _bad(where, "the text is empty")
     if escape := unencodable(text):
-        raise DataError(f"{where}: the text holds {escape}, half a character")
+        raise _bad(where, f"the text holds {escape}, half a character")
     return text
+
+
+def _bad(where: str, what: str) -> DataError:
+    return DataError(f"{where}: {what}. Correct the file, or download the release again")

@@ -154,7 +154,7 @@ def _rubrics(release: Release, evaluation: Contents, rubrics: dict[str, tuple[Cr
         try:
             rubrics[case] = parse_rubric(parse_json(content, name), case, name)
         except DataError as error:
-            yield f"{error}; download {EVALUATION_ARCHIVE} again"
+            yield f"{EVALUATION_ARCHIVE}: {error}"
     found = sum(len(rubric) for rubric in rubrics.values())
     if len(rubrics) == len(release.case_ids) and release.criteria not in (None, found):
         yield (
