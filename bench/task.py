@@ -190,7 +190,8 @@ def _declared(root: Path, found: list[str]) -> tuple[str, list[str], int | None]
         return "unnamed dataset", found, None
     try:
         content = read_json(card)
-        name, ids, criteria = str(content["name"]), [str(case) for case in content["case_ids"]], content["criteria"]
+        name, ids = str(content["name"]), [str(case) for case in content["case_ids"]]
+        criteria = content.get("criteria")
     except (KeyError, TypeError, DataError) as error:
         raise DataError(f"{card} cannot be understood ({error}); extract the release again") from error
     if not ids or len(set(ids)) != len(ids):
