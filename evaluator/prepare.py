@@ -25,7 +25,7 @@ from evaluator.cases import (
 from evaluator.made_elsewhere import seal_made_elsewhere, told
 from evaluator.plans import plan_case, plans_digest
 from evaluator.records import CasePlan
-from evaluator.rubric import Criterion, read_rubric, require_rubrics
+from evaluator.rubric import Criterion, read_rubrics
 from evaluator.serve_plan import ServePlan, learn_plan
 from evaluator.strict_json import read_json
 from evaluator.submissions_folder import check_folder
@@ -49,14 +49,14 @@ def prepare(
     Raises UsageError for a wrong folder, DataError for a broken seal or rubric (naming the file).
     """
     dataset = open_dataset(dataset_root, only)
-    require_rubrics(dataset_root, [task.case_id for task in dataset.tasks])
+    rubrics = read_rubrics(dataset)
     check_folder(submissions, dataset, progress)
     entry = _entry(submissions)
     trials = _trials(submissions)
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
-        criteria = read_rubric(task.folder)
+        criteria = rubrics[task.case_id]
         plan, planned = plan_case(task.case_id, criteria, plans)
         case_plans.append(plan)
         cases.append(

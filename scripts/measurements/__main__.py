@@ -9,7 +9,9 @@ import pkgutil
 
 from scripts import measurements
 
-NAMES = sorted(module.name for module in pkgutil.iter_modules(measurements.__path__) if not module.name.startswith("_"))
+NAMES = sorted(
+    module.name for module in pkgutil.iter_modules(measurements.__path__) if not module.name.startswith("_")
+)
 """Every module beside this one has a `measure()` that returns its figures by name."""
 
 
