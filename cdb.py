@@ -33,9 +33,21 @@ Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a ti
 
 
 @dataset_app.command("verify")
-def dataset_verify(release: Path, as_json: Json = False) -> None:
-    """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
+def dataset_verify(
+    release: Path,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="Look for criterion text in what solvers get; nothing else is checked.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every file of a release: checksums, manifest, archives, indexes against rubrics.
+
+    With --leaks: a release, or the folder it was extracted into. Exit 1: a leak; 3: something could not be read.
+    """
     from evaluator.verify import verify_release
+
+    if leaks:
+        return _verify_leaks(release, as_json)
 
     found = verify_release(release)
     _answer(
@@ -43,6 +55,17 @@ def dataset_verify(release: Path, as_json: Json = False) -> None:
         found,
         [f"{release}: {found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files: all good"],
     )
+
+
+def _verify_leaks(place: Path, as_json: bool) -> None:
+    from evaluator.leaks import find_leaks
+
+    report = find_leaks(place, _progress)
+    _answer(as_json, report.as_json(), report.lines())
+    if report.hits:
+        raise typer.Exit(1)
+    if report.not_read:
+        raise typer.Exit(3)
 
 
 @dataset_app.command("extract")
