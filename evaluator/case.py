@@ -17,7 +17,7 @@ from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
 from evaluator.criterion import Stage, about, judge_criterion
-from evaluator.recon import look
+from evaluator.recon import look, new_hosts
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
 
 
@@ -66,6 +66,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
     criteria: list[CriterionRecord] = []
     with running_applications(case, bench, driver) as applications:
         shots = look(applications, bench.results, bench.results / "evidence" / case.case)
+        elsewhere = new_hosts(bench.results / "evidence" / case.case)
         for criterion, plan in zip(case.criteria, case.plan, strict=True):
             if criterion.criterion_index in done:
                 continue
@@ -82,7 +83,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
         submission_digest=case.submission.digest,
         changed_files=case.submission.changed_files,
         shots=shots,
-        flags=list(case.submission.flags),
+        flags=[*case.submission.flags, *(["new_hosts"] if elsewhere else [])],
     )
     return CaseResult(criteria, record)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Error as PlaywrightError
 
@@ -25,6 +27,16 @@ def look(applications: Applications, results: Path, folder: Path) -> dict[str, s
     names = [(app, size) for app in ("start", "submission") for size in ("desktop", "phone")]
     pictures = {f"{app}_{size}": folder / f"{app}-{size}.jpg" for app, size in names}
     return {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
+
+
+def new_hosts(folder: Path) -> list[str]:
+    """Hosts that the submission asked for in vain and the start application did not, by the looks in `folder`."""
+    asked = {}
+    for app in ("start", "submission"):
+        path = folder / f"{app}.json"
+        urls = json.loads(path.read_text(encoding="utf-8"))["refused_requests"] if path.is_file() else []
+        asked[app] = {urlsplit(url).netloc for url in urls}
+    return sorted(asked["submission"] - asked["start"])
 
 
 def _look(browser: AppBrowser, app: str, folder: Path) -> list[Path]:
