@@ -145,6 +145,8 @@ def _job(recording: Recording, mirror: Mirror) -> Callable[[Task], tuple[str, st
             return task.case_id, str(error).splitlines()[0]
         except PlaywrightError as error:
             return task.case_id, f"the browser: {error.message.splitlines()[0]}"
+        except Exception as error:  # noqa: BLE001  (the case's outermost edge: told, and the case is not done)
+            return task.case_id, f"{type(error).__name__}: {error}"
         return task.case_id, ""
 
     return job

@@ -130,17 +130,16 @@ def readings(text: str) -> Iterator[str]:
     """The text; without its escapes (HTML, JSON and JavaScript, percent) and tags where it has such."""
     yield text
     plain = text
-    if "&" in plain:
-        plain = html.unescape(plain)
-    if "\\" in plain:
-        for _ in range(3):  # JSON in JSON in a script
-            if (unescaped := _ESCAPE.sub(_unescape, plain)) == plain:
-                break
-            plain = unescaped
-    if "%" in plain:
-        plain = unquote(plain)
-    if "&" in plain:
-        plain = html.unescape(plain)  # &amp;quot;
+    for _ in range(3):  # JSON in JSON in a script, &amp;quot;
+        before = plain
+        if "&" in plain:
+            plain = html.unescape(plain)
+        if "\\" in plain:
+            plain = _ESCAPE.sub(_unescape, plain)
+        if "%" in plain:
+            plain = unquote(plain)
+        if plain == before:
+            break
     if "=" in plain and "=\n" in plain.replace("\r\n", "\n"):
         plain = plain.replace("\r\n", "\n").replace("=\n", "")  # soft breaks of quoted-printable
     if "<" in plain:

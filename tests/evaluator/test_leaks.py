@@ -9,9 +9,11 @@ import html
 import io
 import json
 import lzma
+import quopri
 import struct
 import subprocess
 import tarfile
+import textwrap
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -130,6 +132,11 @@ HIDDEN: dict[str, tuple[str, bytes]] = {
     "camel case": ("a.js", f"const {''.join(w.title() for w in SECRET.split())} = 1".encode()),
     "HTML": ("a.html", "".join(f"<b>{c}</b>" for c in SECRET[:60]).encode() + html.escape(SECRET[60:]).encode()),
     "entities": ("a.html", "".join(f"&#{ord(c)};" for c in SECRET).encode()),
+    "entities of entities": ("a.html", html.escape("".join(f"&#x{ord(c):x};" for c in SECRET)).encode()),
+    "folded by a mail program": ("a.eml", quopri.encodestring(LETTER)),
+    "a calendar's lines": ("a.ics", "\r\n ".join(SECRET[at : at + 60] for at in range(0, 120, 60)).encode()),
+    "rich text": ("a.rtf", "".join(c if c.isascii() else f"\\u{ord(c)}?" for c in SECRET).encode()),
+    "numbered lines": ("a.txt", "".join(f"{n:4} {word}\n" for n, word in enumerate(textwrap.wrap(SECRET, 40))).encode()),
     "JSON escapes": ("a.json", ("".join(f"\\u{ord(c):04x}" for c in SECRET)).encode()),
     "JSON in JSON": ("a.json", json.dumps(json.dumps({"a": SECRET})).encode()),
     "percent": ("a.txt", quote(SECRET, safe="").encode()),
