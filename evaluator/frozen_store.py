@@ -118,6 +118,8 @@ class FrozenStore:
             headers["content-range"] = f"bytes {start}-{end - 1}/{len(body)}"
             status, body = 206, body[start:end]
         headers["accept-ranges"] = "bytes"
+        # Without this header Playwright adds one that lets every page read the answer, as its server did not.
+        headers.setdefault("access-control-allow-origin", "null")
         try:
             route.fulfill(status=status, headers=headers, body=body)
         except PlaywrightError:

@@ -49,9 +49,9 @@ def rerun(results: Path, case_id: str, criterion_index: int, frozen: Path | None
     case = next((c for c in cases.cases if c.case == case_id), None)
     if case is None:
         raise UsageError(f"no case {case_id!r} in {results}; known: {', '.join(c.case for c in cases.cases[:8])} …")
+    store = _same_store(results, frozen)
     recorded = _recorded(results, case, criterion_index)
     notes = _seal_notes(results, case)
-    store = _same_store(results, frozen)
     judge = _Recorded(results, recorded)
     with tempfile.TemporaryDirectory(prefix="cdb-replay-") as scratch:
         now = _judged_again(case, recorded, judge, results, Path(scratch), store)

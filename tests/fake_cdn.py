@@ -40,7 +40,9 @@ def running(cdn: Cdn) -> Iterator[Cdn]:
         def do_GET(self) -> None:
             cdn.asked.append(self.path)
             cdn.headers.append({key.lower(): text for key, text in self.headers.items()})
-            answer = cdn.answers.get(self.path, (404, {"Content-Type": "text/plain"}, b"not here"))
+            plain = self.path.partition("?")[0]  # a query is part of the look-up where an answer has one
+            missing: Answer = (404, {"Content-Type": "text/plain"}, b"not here")
+            answer = cdn.answers.get(self.path) or cdn.answers.get(plain, missing)
             if callable(answer):
                 answer(self)
                 return
