@@ -29,13 +29,28 @@ app.add_typer(dataset_app, name="dataset")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+Frozen = Annotated[
+    Path | None, typer.Option(help="Recorded resources (`cdb dataset freeze`) for what applications ask elsewhere.")
+]
 Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
 
 
 @dataset_app.command("verify")
-def dataset_verify(release: Path, as_json: Json = False) -> None:
-    """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
+def dataset_verify(
+    release: Path,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="Look for criterion text in what solvers get; nothing else is checked.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every file of a release: checksums, manifest, archives, indexes against rubrics.
+
+    With --leaks: a release, or the folder it was extracted into. Exit 1: a leak; 3: something could not be read.
+    """
     from evaluator.verify import require_faultless, verify_release
+
+    if leaks:
+        return _verify_leaks(release, as_json)
 
     found = verify_release(release)
     for note in found["notes"]:
@@ -44,6 +59,17 @@ def dataset_verify(release: Path, as_json: Json = False) -> None:
         counts = f"{found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files"
         _answer(as_json, found, [f"{release}: {counts}: all good"])
     require_faultless(release, found)
+
+
+def _verify_leaks(place: Path, as_json: bool) -> None:
+    from evaluator.leaks import find_leaks
+
+    report = find_leaks(place, _progress)
+    _answer(as_json, report.as_json(), report.lines())
+    if report.hits:
+        raise typer.Exit(1)
+    if report.not_read:
+        raise typer.Exit(3)
 
 
 @dataset_app.command("extract")
@@ -74,6 +100,83 @@ def dataset_info(release: Path, as_json: Json = False) -> None:
     criteria = "an undeclared number of" if found["criteria"] is None else found["criteria"]
     head = f"{found['name']} {found['version']}: {found['tasks']} tasks, {criteria} criteria"
     _answer(as_json, found, [head, *table_lines(found)])
+
+
+@dataset_app.command("preflight")
+def dataset_preflight(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs; no rubric is needed.")],
+    out: Annotated[Path | None, typer.Option(help="The report; default preflight.json beside the dataset.")] = None,
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    frozen: Frozen = None,
+    as_json: Json = False,
+) -> None:
+    """Build, serve and open every start application once. Exit 0: all ok; 3: some is not. Goes on where it ended."""
+    from evaluator.preflight import preflight
+    from sandboxes.reap import reap
+
+    reap()
+    file = out or dataset.resolve().parent / "preflight.json"
+    report = preflight(dataset, file, only=_ids(only), concurrency=concurrency, frozen=frozen, progress=_progress)
+    found = {**report.model_dump(mode="json", by_alias=True), "ok": report.ok, "report": str(file)}
+    _answer(as_json, found, [*report.lines(), f"report: {file}"])
+    if not report.ok:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("freeze")
+def dataset_freeze(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs.")],
+    store: Annotated[Path, typer.Option(help="Where the recorded resources are kept, best beside the release.")],
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    allow_private: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ADDRESS:PORT that may be asked although it is not public: a mirror of your own. Recorded."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Record what start applications load from other addresses. Exit 3: something could not be fetched just now."""
+    from evaluator.freeze import freeze
+    from sandboxes.open_fetch import OpenFetch
+    from sandboxes.reap import reap
+
+    reap()
+    fetch = OpenFetch(allowed=frozenset(_address(text) for text in allow_private or []))
+    found = freeze(dataset, store, only=_ids(only), concurrency=concurrency, fetch=fetch, progress=_progress)
+    _answer(as_json, found.as_json(), found.lines())
+    if not found.complete:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("pack")
+def dataset_pack(
+    folder: Annotated[Path, typer.Argument(help="Your cases, FOLDER/cases/ID/ each (docs/own-dataset.md).")],
+    out: Annotated[Path | None, typer.Option(help="The release's folder.")] = None,
+    lint: Annotated[bool, typer.Option("--lint", help="Only look for faults; write nothing.")] = False,
+    allow: Annotated[list[str] | None, typer.Option(help="A finding's code that is no error here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check your own cases and pack them as a release in the card's layout. Exit 1: an error was found."""
+    from evaluator.lint import lint as lint_cases
+    from evaluator.own_cases import case_folders
+    from evaluator.pack import pack_own_cases
+
+    if out is None and not lint:
+        raise UsageError("name the release's folder with --out, or pass --lint to look for faults only")
+    found = [f for f in lint_cases(case_folders(folder), _progress) if f.code not in (allow or [])]
+    errors = sum(f.level == "error" for f in found)
+    lines = [*(f.line() for f in found), f"{errors} errors, {len(found) - errors} warnings"]
+    answer: dict[str, Any] = {"findings": [f.as_json() for f in found], "errors": errors, "release": None}
+    if out is not None and not lint and not errors:
+        _, about = pack_own_cases(folder, out)
+        answer["release"] = str(out)
+        lines.append(f"{about.name} {about.version}: {out}")
+    _answer(as_json, answer, lines)
+    if errors:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -146,6 +249,7 @@ def judge(
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
+    frozen: Frozen = None,
     concurrency: Concurrency = 2,
     as_json: Json = False,
 ) -> None:
@@ -156,7 +260,15 @@ def judge(
 
     chosen = find_judge(model, witnesses)
     reap()
-    summary = judge_all(cases, out, chosen, concurrency=concurrency, start_replays=start_replays, progress=_progress)
+    summary = judge_all(
+        cases,
+        out,
+        chosen,
+        concurrency=concurrency,
+        start_replays=start_replays,
+        frozen=frozen,
+        progress=_progress,
+    )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
     _answer(
         as_json,
@@ -191,11 +303,11 @@ def score(
 
 
 @app.command()
-def replay(results: Path, case: str, criterion: int, as_json: Json = False) -> None:
+def replay(results: Path, case: str, criterion: int, frozen: Frozen = None, as_json: Json = False) -> None:
     """Run a judged criterion's witnesses again; exit 0 only if the recorded verdict holds."""
     from evaluator.rerun import rerun
 
-    again = rerun(results, case, criterion)
+    again = rerun(results, case, criterion, frozen)
     lines = [*again.notes, *_replay_lines(again)]
     found = {
         "holds": again.holds,
@@ -317,6 +429,13 @@ def _ids(only: str) -> tuple[str, ...]:
     if only and not ids:
         raise UsageError(f"--only {only!r} names no case")
     return ids
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(f"--allow-private {text!r} is no ADDRESS:PORT")
+    return host.strip("[]"), int(port)
 
 
 def _progress(line: str) -> None:
