@@ -20,6 +20,8 @@ from bench.errors import DataError
 LOG = "gateway.jsonl"
 SUMMARY = "gateway.json"
 BODIES = "bodies"
+MOST_NAMES = 100
+"""Model names an agent made up are counted apart up to this number."""
 
 Ended = Literal["ok", "refused", "upstream_error", "upstream_cut", "idle_timeout", "client_gone", "trial_ended"]
 Refusal = Literal["", "budget", "model", "token", "path", "request", "record"]
@@ -196,7 +198,8 @@ class Tally:
                 self._counters["refused"][record["refusal"]] += 1
             return
         if asked := record.get("model_asked"):
-            self._counters["models_asked"][asked] += 1
+            names = self._counters["models_asked"]
+            names[asked if asked in names or len(names) < MOST_NAMES else "…"] += 1
         if record.get("refusal"):
             self._counters["refused"][record["refusal"]] += 1
             if record["kind"] == "model" and record["refusal"] == "budget":

@@ -99,6 +99,7 @@ class Trial:
         try:
             return await self._answer(call, request)
         except Refused as refused:
+            call.model_asked = refused.model[:200]
             return self._refuse(call, refused.status, refused.code, str(refused))
         except asyncio.CancelledError:
             call.ended = "trial_ended" if self._closed else "client_gone"
