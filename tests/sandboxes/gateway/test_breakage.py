@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 from fakes.model_server import ModelServer
-from gateway_calls import CHAT, GEMINI_STREAM, MESSAGES, RESPONSES, Agent, UnixConnection, body, config, open_agent, wait_for
+from gateway_calls import (
+    CHAT,
+    GEMINI_STREAM,
+    MESSAGES,
+    RESPONSES,
+    Agent,
+    UnixConnection,
+    body,
+    config,
+    open_agent,
+    wait_for,
+)
 
 from sandboxes.gateway.client import Gateway
 from sandboxes.gateway.pause import Pause, retry_after_s
@@ -111,7 +122,9 @@ def test_c39_a_client_that_goes_away_ends_the_call_upstream_too(play: Play, open
 # ---- rate limits ------------------------------------------------------------------------------------------
 
 
-def test_c44_a_client_that_asks_at_once_is_made_to_wait_and_nothing_is_resent(play: Play, open_trial: OpenTrial) -> None:
+def test_c44_a_client_that_asks_at_once_is_made_to_wait_and_nothing_is_resent(
+    play: Play, open_trial: OpenTrial
+) -> None:
     server = play(faults=[{"status": 429, "retry_after": "1", "times": 3}])
     agent = open_trial()
     answers = [agent.ask(MESSAGES) for _ in range(4)]
@@ -204,7 +217,9 @@ def test_c45_an_upstream_that_is_not_there_is_an_outage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "ending"), [({"status": 429, "retry_after": "0"}, "rate_limit"), ({"status": 401}, "auth"), ({}, "ok")]
 )
-def test_c45_the_last_call_says_whose_the_end_is(play: Play, open_trial: OpenTrial, fault: dict[str, str], ending: str) -> None:
+def test_c45_the_last_call_says_whose_the_end_is(
+    play: Play, open_trial: OpenTrial, fault: dict[str, str], ending: str
+) -> None:
     play(faults=[{"at": 1, **fault}])
     agent = open_trial()
     agent.ask(MESSAGES)
@@ -241,7 +256,7 @@ def test_a_kept_connection_is_no_way_past_the_end(play: Play, open_trial: OpenTr
     connection.request("POST", MESSAGES, b"{}", {"x-api-key": agent.trial.token})
     connection.getresponse().read()
     agent.close()
-    with pytest.raises((OSError, Exception)):  # noqa: PT012
+    with pytest.raises((OSError, Exception)):
         connection.request("POST", MESSAGES, b"{}", {"x-api-key": agent.trial.token})
         assert connection.getresponse().status == 200
     assert server.requests() == []
