@@ -136,8 +136,8 @@ class StreamRedactor:
 
 
 def _encoded(secret: str) -> set[str]:
-    """The forms in which a secret may stand in a text: as it is, escaped, in hexadecimal, and in base64 at each of the
-    three positions it can have within a longer encoded text, there without the characters its neighbours touch."""
+    """The forms in which a secret may stand in a text: as it is, escaped, in hexadecimal, and in base64 at each of
+    the three positions it can have within a longer text, there without the characters that neighbours touch."""
     raw = secret.encode()
     forms = {secret, quote(secret, safe=""), quote(secret), raw.hex(), raw.hex().upper()}
     forms |= {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quote(secret, safe=""))}

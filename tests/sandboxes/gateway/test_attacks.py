@@ -407,11 +407,12 @@ def test_records_that_cannot_be_written_stop_the_trial_and_say_so(
 ) -> None:
     server = play()
     agent = open_trial()
-    assert agent.ask(MESSAGES).status == 200
+    assert agent.ask(MESSAGES).status == 200 and agent.last().status == 200
     bodies = agent.folder / "bodies"
     bodies.rename(agent.folder / "away")
     bodies.write_text("in the way")
     assert agent.ask(MESSAGES, body(MESSAGES, x=1)).status == 200
+    wait_for(lambda: agent.trial.summary().fault)
     answer = agent.ask(MESSAGES)
     assert answer.status == 503 and "written down" in answer.json()["error"]["message"]
     assert len(server.requests()) == 2
