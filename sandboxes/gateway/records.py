@@ -1,4 +1,4 @@
-"""What a trial's gateway leaves behind: `gateway.jsonl`, `bodies/` and `gateway.json`, and how they are read.
+"""What a trial's gateway leaves behind: `gateway.jsonl`, `bodies.pack` and `gateway.json`, and how they are read.
 
 Every field is explained in docs/records.md. Imports nothing heavy: harness and reports read these files.
 """
@@ -144,6 +144,7 @@ class Writer:
         return self._bodies.keep(raw)
 
     def close(self, summary: dict[str, Any]) -> None:
+        self._bodies.close()
         os.fsync(self._log.fileno())
         self._log.close()
         write_json(self._folder / SUMMARY, summary)

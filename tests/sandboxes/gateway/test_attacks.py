@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import resource
 import socket
 import threading
 import time
@@ -31,7 +32,6 @@ from gateway_calls import (
 from sandboxes.gateway import routes
 from sandboxes.gateway.client import Gateway
 from sandboxes.gateway.policy import Upstream
-from sandboxes.gateway.records import Writer
 
 Play = Callable[..., ModelServer]
 OpenTrial = Callable[..., Agent]
@@ -403,27 +403,24 @@ def test_many_made_up_models_do_not_fill_the_summary(play: Play, open_trial: Ope
 
 
 def test_records_that_cannot_be_written_stop_the_trial_and_say_so(
-    play: Play, open_trial: OpenTrial, tmp_path: Path
+    play: Play, model: ModelServer, tmp_path: Path
 ) -> None:
     server = play()
-    agent = open_trial()
-    assert agent.ask(MESSAGES).status == 200 and agent.last().status == 200
-    bodies = agent.folder / "bodies"
-    bodies.rename(agent.folder / "away")
-    bodies.write_text("in the way")
-    assert agent.ask(MESSAGES, body(MESSAGES, x=1)).status == 200
-    wait_for(lambda: agent.trial.summary().fault)
-    answer = agent.ask(MESSAGES)
-    assert answer.status == 503 and "written down" in answer.json()["error"]["message"]
-    assert len(server.requests()) == 2
-    assert "written down" in agent.close().fault
-
-
-def test_a_body_is_kept_once(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "t")
-    assert writer.body(b"x") == writer.body(b"x")
-    assert len([path for path in (tmp_path / "t/bodies").rglob("*") if path.is_file()]) == 1
-    assert writer.body(b"") == ""
+    with Gateway(config(model.address, auth="none")) as gateway:
+        agent = open_agent(gateway, tmp_path / "t")
+        assert agent.ask(MESSAGES).status == 200
+        before = agent.last()
+        assert gateway.pid is not None
+        limit = (agent.folder / "gateway.jsonl").stat().st_size + 10  # as on a disk that is full
+        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        assert agent.ask(MESSAGES).status == 200
+        wait_for(lambda: agent.trial.summary().fault)
+        answer = agent.ask(MESSAGES)
+        assert answer.status == 503 and "written down" in answer.json()["error"]["message"]
+        assert len(server.requests()) == 2
+        assert agent.calls() == [before]
+        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert "written down" in agent.close().fault
 
 
 def test_two_trials_race_without_mixing(play: Play, open_trial: OpenTrial) -> None:

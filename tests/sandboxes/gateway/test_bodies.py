@@ -38,10 +38,24 @@ def test_a_growing_conversation_is_kept_in_little_room_and_comes_back(tmp_path: 
     assert size(tmp_path) < sum(map(len, bodies)) / 10
 
 
-def test_the_same_body_is_kept_once_by_a_later_store_too(tmp_path: Path) -> None:
+def test_the_same_body_is_kept_once(tmp_path: Path) -> None:
     (body,) = conversation(1)
-    assert BodyStore(tmp_path).keep(body) == BodyStore(tmp_path).keep(body)
-    assert size(tmp_path) == len(body)
+    store = BodyStore(tmp_path)
+    assert store.keep(body) == store.keep(body)
+    assert size(tmp_path) < len(body) + 200
+    assert store.keep(b"") == ""
+
+
+def test_a_torn_last_entry_is_left_out_and_all_others_are_there(tmp_path: Path) -> None:
+    store = BodyStore(tmp_path)
+    first, second = (store.keep(body) for body in conversation(2))
+    pack = tmp_path / "bodies.pack"
+    whole = pack.read_bytes()
+    for cut in (len(whole) - 1, whole.rindex(b'{"sha256"') + 5):
+        pack.write_bytes(whole[:cut])
+        assert read_body(tmp_path, first) == conversation(1)[0]
+        with pytest.raises(DataError, match=f"no body {second}"):
+            read_body(tmp_path, second)
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.binary(max_size=40)), max_size=12))
@@ -71,11 +85,16 @@ def test_what_two_bodies_share_never_overlaps(head: bytes, one: bytes, other: by
 def test_a_missing_or_damaged_body_is_named(tmp_path: Path) -> None:
     store = BodyStore(tmp_path)
     first, second = (store.keep(body) for body in conversation(2))
-    place = tmp_path / "bodies" / first[:2] / first
-    place.write_bytes(b"X" + place.read_bytes()[1:])
+    pack = tmp_path / "bodies.pack"
+    whole = pack.read_bytes()
+    at = whole.index(b"system")
+    pack.write_bytes(whole[:at] + b"S" + whole[at + 1 :])
     for digest in (first, second):
         with pytest.raises(DataError, match=f"{digest} is damaged"):
             read_body(tmp_path, digest)
-    place.unlink()
-    with pytest.raises(DataError, match=f"no body {second}"):
+    pack.write_bytes(b"no pack")
+    with pytest.raises(DataError, match="no body"):
+        read_body(tmp_path, second)
+    pack.write_bytes(b"no pack\n")
+    with pytest.raises(DataError, match="cannot be read"):
         read_body(tmp_path, second)
