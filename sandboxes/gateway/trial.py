@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+import traceback
 from collections.abc import Mapping
 
 import aiohttp
@@ -104,6 +105,10 @@ class Trial:
         except (ConnectionError, web.RequestPayloadError):
             call.ended = "client_gone"
             raise ConnectionResetError("the client is gone") from None
+        except Exception as error:  # noqa: BLE001  (a call's outermost edge: recorded, and other calls go on)
+            traceback.print_exc()
+            call.ended, call.note = "upstream_error", f"fault of the gateway: {type(error).__name__}: {error}"[:500]
+            return self._own(call, 500, self._error(call, 500, call.note), code="fault")
         finally:
             self._finish(call)
             self._tasks.discard(task)
@@ -214,9 +219,15 @@ class Trial:
             told = f"the model's provider could not be asked ({type(error).__name__})"
             return self._own(call, 502, self._error(call, 502, told), code="upstream")
         try:
-            return await relay(call, request, route, answer, idle_s)
-        finally:
-            answer.close() if call.ended != "ok" else answer.release()
+            response = await relay(call, request, route, answer, idle_s)
+        except BaseException:
+            answer.close()  # the agent is gone or the trial over: end it upstream, too
+            raise
+        if call.ended == "ok":
+            answer.release()
+        else:
+            answer.close()
+        return response
 
     # ---- answers of our own and records -------------------------------------------------------------------
 

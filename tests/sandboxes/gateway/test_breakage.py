@@ -119,6 +119,20 @@ def test_c39_a_client_that_goes_away_ends_the_call_upstream_too(play: Play, open
     assert agent.close().in_flight == 0
 
 
+def test_a_client_that_gives_up_while_it_waits_was_no_call(play: Play, open_trial: OpenTrial) -> None:
+    server = play(faults=[{"status": 429, "retry_after": "2"}])
+    agent = open_trial()
+    assert agent.ask(MESSAGES).status == 429
+    with pytest.raises(TimeoutError):
+        agent.ask(MESSAGES, timeout=0.3)
+    call = agent.last(calls=2)
+    assert call.ended == "client_gone" and not call.sent and call.cost_usd == 0.0
+    summary = agent.close()
+    assert (summary.calls, summary.requests, summary.ending) == (1, 0, "rate_limit")
+    assert len(server.requests()) == 1
+    time.sleep(1.8)  # the pause is the upstream's: later tests must not wait for it
+
+
 # ---- rate limits ------------------------------------------------------------------------------------------
 
 
@@ -283,3 +297,6 @@ def test_a_gateway_that_dies_is_infrastructure(play: Play, model: ModelServer, t
             agent.ask(MESSAGES)
         with pytest.raises(InfraError, match="does not answer"):
             agent.close()
+        again = open_agent(gateway, tmp_path / "again")
+        assert again.ask(MESSAGES).status == 200
+        again.close()
