@@ -81,7 +81,7 @@ async def _write(response: web.StreamResponse, data: bytes, request: web.BaseReq
 
 
 class _Watch:
-    """Closes an answer that has been silent for too long."""
+    """Ends the reading of an answer that has been silent for too long."""
 
     def __init__(self, answer: aiohttp.ClientResponse, idle_s: float) -> None:
         self.fired = False
@@ -103,7 +103,6 @@ class _Watch:
             return
         self.fired = True
         self._answer.content.set_exception(aiohttp.ServerTimeoutError("the upstream fell silent"))
-        self._answer.close()
 
 
 def _returned(answer: aiohttp.ClientResponse, mask: KeyMask) -> CIMultiDict[str]:

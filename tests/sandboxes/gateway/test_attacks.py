@@ -246,7 +246,8 @@ def test_bytes_that_are_no_request_end_the_connection_and_nothing_else(
 @pytest.mark.parametrize(
     "raw",
     [
-        b"", b"{", b"[]", b"null", b'"m"', b'{"model":"m"} x', b'{"model":"m","model":"other"}', b'\xff{"model":"m"}',
+        b"", b"{", b"[]", b"null", b'"m"', b'{"model":"m"} x', b'{"model":"other","model":"m"}',
+        b'{"model":"m","tools":[{"type":"web_search"}],"tools":[]}', b'\xff{"model":"m"}',
         b'{"model":"other","Model":"m"}', b'{"model":"m","MODEL":"other"}', b'{"model":"m","Tools":[]}', b'{"model":["m"]}',
         b'{"model":"m\x00"}', b'{"model":"\\u006d","model":"x"}', b"\xef\xbb\xbf" + b'{"model":"m"}',
         b'{"model":"m","background":true}', b'{"a":' + b"[" * 100_000, b'{"model":"m","n":' + b"9" * 5000 + b"}",

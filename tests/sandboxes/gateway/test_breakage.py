@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fakes.model_server import ModelServer
+from fakes.model_server import ModelServer, say
 from gateway_calls import (
     CHAT,
     GEMINI_STREAM,
@@ -46,6 +46,16 @@ def test_c39_a_reset_after_message_start_keeps_its_input_and_is_flagged(play: Pl
     assert read_body(agent.folder, call.response_sha256) == answer.body
     summary = agent.close()
     assert summary.partial_calls == 1 and summary.tokens["input"] == 10_000 and summary.ending == "outage"
+
+
+def test_c39_what_a_broken_answer_did_not_tell_counts_against_the_cap(play: Play, open_trial: OpenTrial) -> None:
+    play(turns=[[say("word " * 20_000)]], events=50, usage=USAGE, faults=[{"cut_after": 40}])
+    agent = open_trial()
+    agent.ask(MESSAGES, stream=True)
+    call = agent.last()
+    assert call.usage == {"input": 10_000, "output": 1}
+    assert call.cap_usd is not None and call.cost_usd is not None
+    assert call.cap_usd > call.cost_usd + 2000 * 15 / 1e6
 
 
 @pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES, GEMINI_STREAM])
