@@ -36,6 +36,7 @@ class Call:
     began: float = field(default_factory=time.monotonic)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     raw: bytes = b""
+    held_bytes: int = 0
     model_asked: str = ""
     prepared: Prepared | None = None
     price: Price | None = None

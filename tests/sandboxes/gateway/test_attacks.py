@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import resource
@@ -261,6 +262,46 @@ def test_bodies_that_are_no_request_or_have_two_readings_are_refused(
     agent = open_trial()
     assert agent.ask(RESPONSES, raw).status in {400, 404}
     assert server.requests() == []
+    assert agent.ask(MESSAGES).status == 200
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"model":"m","x":[' + b"[]," * 8_000_000 + b"[]]}",
+        b"{" + b",".join(b'"%d":1' % number for number in range(300_000)) + b"}",
+        b'{"model":"m","tools":[' + b"{}," * 500_000 + b"{}]}",
+    ],
+    ids=["lists", "keys", "tools"],
+)
+def test_a_json_bomb_is_refused_at_once(play: Play, open_trial: OpenTrial, gateway: Gateway, raw: bytes) -> None:
+    server = play()
+    agent = open_trial()
+    began = time.monotonic()
+    assert agent.ask(RESPONSES, raw).status == 400
+    assert time.monotonic() - began < 5
+    assert server.requests() == []
+    status = Path(f"/proc/{gateway.pid}/status").read_text()
+    assert int(status.split("VmHWM:")[1].split()[0]) < 600 * 1024
+
+
+def test_large_requests_at_once_are_bounded(play: Play, open_trial: OpenTrial) -> None:
+    play()
+    agent = open_trial()
+    lines = []
+    for _ in range(5):
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(10)
+        line.connect(str(agent.trial.socket))
+        lines.append(line)
+        line.sendall(smuggle(agent.trial.token, "Content-Length: 60000000\r\n", b""))
+        with contextlib.suppress(OSError):
+            for _ in range(59):
+                line.sendall(b" " * 1_000_000)
+    wait_for(lambda: agent.trial.summary().refused.get("request"))
+    for line in lines:
+        line.close()
+    wait_for(lambda: agent.trial.summary().in_flight == 0)
     assert agent.ask(MESSAGES).status == 200
 
 
