@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 
 import aiohttp
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from bench.errors import UsageError
 from sandboxes.gateway import edits, refusals, routes
@@ -157,6 +157,9 @@ class Trial:
             raise Refused(415, "request", "send the body uncompressed: the policy has to read it")
         if (request.content_length or 0) > limit:
             raise Refused(413, "request", f"a request may have {limit} bytes")
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # the answer itself has not begun
         pieces = []
         async for chunk in request.content.iter_any():
             call.held_bytes += len(chunk)

@@ -327,6 +327,31 @@ def test_a_compressed_request_is_refused_with_the_reason(play: Play, open_trial:
     assert server.requests() == []
 
 
+def test_a_chunked_request_arrives_as_it_was(play: Play, open_trial: OpenTrial) -> None:
+    server = play()
+    agent = open_trial()
+    raw = json.dumps(body(MESSAGES)).encode()
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (raw[:7], raw[7:20], raw[20:])) + b"0\r\n\r\n"
+    answer = agent.raw(smuggle(agent.trial.token, "Connection: close\r\nTransfer-Encoding: chunked\r\n", pieces))
+    assert b" 200 " in answer[:20]
+    assert server.requests()[0]["body"].encode() == raw
+    assert "transfer-encoding" not in {name.lower() for name, _ in server.requests()[0]["headers"]}
+
+
+def test_a_client_that_waits_to_be_told_to_send_is_told(play: Play, open_trial: OpenTrial) -> None:
+    play()
+    agent = open_trial()
+    raw = json.dumps(body(MESSAGES)).encode()
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(5)
+        line.connect(str(agent.trial.socket))
+        head = f"Expect: 100-continue\r\nConnection: close\r\nContent-Length: {len(raw)}\r\n"
+        line.sendall(smuggle(agent.trial.token, head, b""))
+        assert line.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        line.sendall(raw)
+        assert line.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
 def test_http_1_0_gets_its_stream_and_the_connection_ends(play: Play, open_trial: OpenTrial) -> None:
     play()
     agent = open_trial()
