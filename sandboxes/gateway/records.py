@@ -121,7 +121,7 @@ def read_calls(folder: Path) -> list[CallRecord]:
 
 
 class Writer:
-    """Writes one trial's records. Every line is there once the trial is closed."""
+    """Writes one trial's records. A call's line is there when its client has seen the answer's end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
