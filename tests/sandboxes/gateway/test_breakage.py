@@ -58,15 +58,15 @@ def test_c39_what_a_broken_answer_did_not_tell_counts_against_the_cap(play: Play
     assert call.cap_usd > call.cost_usd + 2000 * 15 / 1e6
 
 
-@pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES, GEMINI_STREAM])
-@pytest.mark.parametrize("at", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("path", "at"),
+    [*itertools.product([MESSAGES, CHAT, RESPONSES], range(4)), *itertools.product([GEMINI_STREAM], range(3))],
+)
 def test_c39_wherever_a_stream_is_cut_the_client_sees_it_and_nothing_is_free(
     play: Play, open_trial: OpenTrial, path: str, at: int
 ) -> None:
     server = play(usage=USAGE, faults=[{"cut_after": at}])
     agent = open_trial()
-    if path == GEMINI_STREAM and at > 2:
-        pytest.skip("the stream has three events")
     try:
         cut = agent.ask(path, stream=True).cut
     except (ConnectionError, OSError):
@@ -124,8 +124,7 @@ def test_c39_a_client_that_goes_away_ends_the_call_upstream_too(play: Play, open
     call = agent.last()
     assert call.ended == "client_gone" and call.usage_partial
     assert call.usage == {"input": 10_000, "output": 1} and call.cost_usd is not None and call.cost_usd > 0
-    time.sleep(0.5)
-    assert server.requests()[0]["ended"] == "unfinished"
+    wait_for(lambda: server.requests()[0]["ended"] == "client gone")
     assert agent.close().in_flight == 0
 
 
