@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.errors import UsageError
+from bench.strict_json import read_json
 from evaluator.attempts import pass_at_k, pass_hat_k, variance_split
 from evaluator.case_rows import case_rows, outcome_counts
 from evaluator.cases import Cases, what_is_judged
@@ -20,7 +21,6 @@ from evaluator.intervals import Interval, bootstrap_mean, nested_bootstrap, wils
 from evaluator.metrics import METRICS, Metric, TaskCounts, Values, by_task, count, mean, percent
 from evaluator.overrides import Override, apply_overrides
 from evaluator.records import COLUMNS, Column
-from evaluator.strict_json import read_json
 from evaluator.verdicts import read_verdicts
 
 HEADLINE: Column = "witnessed"
@@ -61,6 +61,11 @@ def score(
         "settings": {**settings, "solve": cases.solve} if cases.solve else settings,
         "columns": _each(counts, lambda own: {m: _summary(own.scored(m), m, seed) for m in METRICS}),
         "coverage": coverage,
+        "submissions": {
+            "present": sum(case.submission is not None for case in cases.cases),
+            "of": len(cases.cases),
+            "missing": [case.case for case in cases.cases if case.outcome == "missing"],
+        },
         "incomplete": incomplete,
         "partial": bool((~table.seen).any()),
         "bounds": _bounds(headline) if incomplete else None,

@@ -33,8 +33,13 @@ def score_files(
 
 def lines(found: dict[str, Any]) -> list[str]:
     """What `cdb score` prints without --json."""
-    coverage = found["coverage"]
-    said = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    coverage, submissions = found["coverage"], found["submissions"]
+    said = [
+        f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole, "
+        f"{submissions['present']}/{submissions['of']} with a submission"
+    ]
+    if submissions["missing"]:
+        said.append(f"every criterion of a missing submission counts as FAIL: {', '.join(submissions['missing'])}")
     if found["partial"]:
         said.append("PARTIAL: the judging is not finished; these numbers will change")
     for column, metrics in found["columns"].items():

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from bench.errors import DataError
 from bench.journal import JournalStream, parse_line
+from bench.strict_json import parse_json
 from evaluator.cases import Cases
 from evaluator.records import COLUMNS, Column, Verdict
-from evaluator.strict_json import parse_json
 
 NONE, FAIL, PARTIAL, PASS = range(4)
 CODES: dict[Any, int] = {None: NONE, "FAIL": FAIL, "PARTIAL": PARTIAL, "PASS": PASS}

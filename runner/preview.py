@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.release import DATASET_CARD, extract, open_release
+from bench.strict_json import read_json
 from bench.task import Dataset
-from evaluator.strict_json import read_json
 from runner.config import JudgePart, RunConfig
 from runner.entries import Entry, entries, judge_name
 from runner.prices import price_of

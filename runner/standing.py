@@ -12,7 +12,7 @@ from bench.activity import Doing, read_activity
 from bench.atomic import write_json
 from bench.errors import UsageError
 from bench.outcomes import TRIAL
-from evaluator.strict_json import read_json
+from bench.strict_json import read_json
 from runner.tally import Tally
 
 PLAN = "run.json"

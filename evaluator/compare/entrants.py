@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from bench.errors import UsageError
+from bench.strict_json import read_json
 from evaluator.cases import Cases, read_cases
 from evaluator.metrics import METRICS, Metric, TaskCounts, count, mean
 from evaluator.overrides import Override, apply_overrides
 from evaluator.records import Column
 from evaluator.score import settings_beside
-from evaluator.strict_json import read_json
 from evaluator.verdicts import read_verdicts
 
 Who = tuple[str, str | None, str | None]
