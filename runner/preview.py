@@ -11,8 +11,10 @@ from bench.strict_json import read_json
 from bench.task import Dataset
 from runner.config import JudgePart, RunConfig
 from runner.entries import Entry, entries, judge_name
-from runner.prices import price_of
 from runner.scope import choose
+from sandboxes.gateway.policy import GatewayConfig, load_config
+from sandboxes.gateway.prices import PriceTable, cost_usd
+from sandboxes.gateway.usage import Tokens
 
 WITHOUT_MODEL = ("recorded",)
 
@@ -40,9 +42,10 @@ def preview(config: RunConfig) -> dict[str, Any]:
         dataset, _ = choose(config.dataset)
         tasks, criteria = len(dataset.tasks), _criteria(dataset, config)
         made = entries(config)
-        roles = [_solver(entry, config, tasks) for entry in made]
+        prices = _prices(config)
+        roles = [_solver(entry, config, tasks, prices) for entry in made]
         for judge in config.judges:
-            roles += _judges(judge, len(made), tasks, criteria)
+            roles += _judges(judge, len(made), tasks, criteria, prices)
         return {
             "schema": "cdb.preview/1",
             "run": config.name,
@@ -84,17 +87,25 @@ def _criteria(dataset: Dataset, config: RunConfig) -> int | None:
     return round(whole * len(dataset.tasks) / len(dataset.declared))
 
 
-def _solver(entry: Entry, config: RunConfig, tasks: int) -> dict[str, Any]:
+def _prices(config: RunConfig) -> PriceTable:
+    """The gateway's own table: the run's file first, then litellm's."""
+    told = load_config(config.gateway) if config.gateway else GatewayConfig()
+    return PriceTable(told.prices, told.prices_file)
+
+
+def _solver(entry: Entry, config: RunConfig, tasks: int, prices: PriceTable) -> dict[str, Any]:
     if entry.model is None:
         return _role(f"solve {entry.name}", None, *[(0, 0.0)] * 3)
     cap = config.budget
     worst_calls = cap.max_requests * tasks if cap.max_requests else None
     worst_usd = cap.max_usd * tasks if cap.max_usd else None
-    low, expected = (_load(entry.model, load, tasks) for load in (SOLVE_LOW, SOLVE_EXPECTED))
+    low, expected = (_load(entry.model, load, tasks, prices) for load in (SOLVE_LOW, SOLVE_EXPECTED))
     return _role(f"solve {entry.name}", entry.model, low, expected, (worst_calls, worst_usd))
 
 
-def _judges(judge: JudgePart, made: int, tasks: int, criteria: int | None) -> list[dict[str, Any]]:
+def _judges(
+    judge: JudgePart, made: int, tasks: int, criteria: int | None, prices: PriceTable
+) -> list[dict[str, Any]]:
     cap = judge.case_usd if judge.case_usd is not None else DEFAULT_CASE_USD
     roles = []
     for what, model in (("judge", judge.model), ("refute", judge.refuter)):
@@ -105,20 +116,24 @@ def _judges(judge: JudgePart, made: int, tasks: int, criteria: int | None) -> li
             continue
         units = None if criteria is None else criteria * made
         worst = (cap * tasks * made or None) if what == "judge" else 0.0  # one cap holds judge and refuter
-        low, expected = (_load(model, load, units) for load in (JUDGE_LOW, JUDGE_EXPECTED))
+        low, expected = (_load(model, load, units, prices) for load in (JUDGE_LOW, JUDGE_EXPECTED))
         roles.append(_role(f"{what} {judge_name(judge)}", model, low, expected, (None, worst)))
     return roles
 
 
-def _load(model: str, load: Load, units: int | None) -> tuple[int | None, float | None]:
+def _load(model: str, load: Load, units: int | None, prices: PriceTable) -> tuple[int | None, float | None]:
     """Calls and USD of `units` units of work; None where it is not known."""
     if units is None:
         return None, None
-    price = price_of(model)
+    calls = load.calls * units
+    provider, _, name = model.rpartition("/")
+    price = prices.find(name, provider)
     if price is None:
-        return load.calls * units, None
-    usd = load.fresh * price.input + load.cached * price.cached + load.output * price.output
-    return load.calls * units, round(usd * units, 2)
+        return calls, None
+    one = Tokens(
+        input=load.fresh // load.calls, cache_read=load.cached // load.calls, output=load.output // load.calls
+    )
+    return calls, round(calls * cost_usd(price, one), 2)
 
 
 def _role(name: str, model: str | None, *told: tuple[int | None, float | None]) -> dict[str, Any]:

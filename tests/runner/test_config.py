@@ -16,7 +16,6 @@ from runner import steps
 from runner.config import DatasetPart, RunConfig, read_config
 from runner.entries import entries
 from runner.preview import preview
-from runner.prices import Price
 from runner.scope import choose
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -140,24 +139,21 @@ def test_a_scope_without_a_task_is_refused(root: Path) -> None:
         choose(DatasetPart(root=root, attachment=["video"]))
 
 
-def test_c139_an_unknown_price_is_unknown_and_a_known_one_is_priced(
-    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_c139_an_unknown_price_is_unknown_and_a_known_one_is_priced(root: Path, tmp_path: Path) -> None:
     agent = tmp_path / "agent.yaml"
     agent.write_text("kind: command\nname: mine\nargv: ['true']\n")
 
-    def price(model: str) -> Price | None:
-        return Price(3e-6, 3e-7, 15e-6) if model == "priced" else None
-
-    monkeypatch.setattr("runner.preview.price_of", price)
+    gateway = tmp_path / "gateway.yaml"
+    gateway.write_text("prices: {priced: {input: 3, output: 15, cache_read: 0.3}}\n")
+    common = {"dataset": {"root": str(root)}, "gateway": str(gateway)}
     agents = [{"agent": str(agent), "models": ["priced"]}]
-    found = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, "dataset": {"root": str(root)}}))
+    found = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, **common}))
     role = found["roles"][0]
     assert role["calls"] == {"low": 90, "expected": 360, "worst": 2400}
-    assert role["usd"]["expected"] == pytest.approx(6 * (0.75 + 0.75 + 0.525))
+    assert role["usd"]["expected"] == pytest.approx(6 * (0.75 + 0.75 + 0.525), abs=0.02)
     assert role["usd"]["worst"] == 60.0
     agents = [{"agent": str(agent), "models": ["unheard-of"]}]
-    unknown = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, "dataset": {"root": str(root)}}))
+    unknown = preview(RunConfig.model_validate(MINIMAL | {"agents": agents, **common}))
     assert (unknown["usd"]["low"], unknown["usd"]["expected"], unknown["usd"]["worst"]) == (None, None, 60.0)
 
 
