@@ -110,8 +110,8 @@ class _Run:
         if self.config.preflight and (unsolved or unjudged):
             self._preflight()
         if self.config.preflight and any(entry.model for entry in unsolved):
-            argv = ["dataset", "preflight", "--dataset", str(self.config.dataset.root / "solver-inputs")]
-            self.step("preflight: every start application, before anything is paid for", argv + steps.scope(only))
+            title = "preflight: every start application, before anything is paid for"
+            self.step(title, steps.preflight(self.config, only))
         for entry in unsolved:
             self._await_lock(entry.folder / "journal.lock")
             argv = steps.solve(self.config, entry, only, self.retry) + self._cap()

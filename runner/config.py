@@ -24,6 +24,7 @@ class DatasetPart(_Part):
     release: str | None = None
     root: Path = Path("work")
     plans: Path | None = None
+    frozen: Path | None = None
     only: list[str] = Field(default_factory=list)
     attachment: list[Attachment] = Field(default_factory=list)
     limit: int | None = Field(None, ge=1)

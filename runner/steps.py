@@ -23,13 +23,13 @@ def solve(config: RunConfig, entry: Entry, only: list[str], retry: str | None) -
         argv += ["--gateway", str(config.gateway)]
     argv += _changed(config.budget, BudgetPart(), ("max_usd", "max_tokens", "max_requests"))
     argv += _changed(config.conditions, ConditionsPart(), ("egress", "hosted_tools", "media"))
-    return argv + scope(only) + _retry(retry)
+    return argv + _scope(only) + _retry(retry)
 
 
 def prepare(config: RunConfig, entry: Entry, only: list[str]) -> Argv:
     argv = ["prepare", "--dataset", str(config.dataset.root / "evaluation-inputs")]
     argv += ["--submissions", str(entry.submissions), "--out", str(entry.cases.parent)]
-    return argv + (["--plans", str(config.dataset.plans)] if config.dataset.plans else []) + scope(only)
+    return argv + (["--plans", str(config.dataset.plans)] if config.dataset.plans else []) + _scope(only)
 
 
 def judge(config: RunConfig, entry: Entry, who: JudgePart, results: Path, retry: str | None) -> Argv:
@@ -42,7 +42,12 @@ def judge(config: RunConfig, entry: Entry, who: JudgePart, results: Path, retry:
     ):
         if value is not None:
             argv += [option, str(value)]
-    return argv + _retry(retry)
+    return argv + _frozen(config) + _retry(retry)
+
+
+def preflight(config: RunConfig, only: list[str]) -> Argv:
+    argv = ["dataset", "preflight", "--dataset", str(config.dataset.root / "solver-inputs")]
+    return argv + _frozen(config) + _scope(only)
 
 
 def score(results: Path) -> Argv:
@@ -61,7 +66,11 @@ def _changed(part: BudgetPart | ConditionsPart, usual: BudgetPart | ConditionsPa
     return argv
 
 
-def scope(only: list[str]) -> Argv:
+def _frozen(config: RunConfig) -> Argv:
+    return ["--frozen", str(config.dataset.frozen)] if config.dataset.frozen else []
+
+
+def _scope(only: list[str]) -> Argv:
     return ["--only", ",".join(only)] if only else []
 
 

@@ -98,6 +98,9 @@ def test_only_settings_that_differ_become_options_and_no_evaluation_path_reaches
     argv = steps.solve(config, entries(config)[0], ["a", "b"], "infra")
     assert argv[-7:] == ["--max-usd", "3.0", "--hosted-tools", "--only", "a,b", "--retry", "infra"]
     assert not [part for part in argv if "evaluation" in part]
+    frozen = RunConfig.model_validate(MINIMAL | {"dataset": {"frozen": "store"}})
+    judged = steps.judge(frozen, entries(config)[0], frozen.judges[0], Path("results"), None)
+    assert judged[-2:] == steps.preflight(frozen, [])[-2:] == ["--frozen", "store"]
     plain = steps.solve(RunConfig.model_validate(MINIMAL), entries(config)[0], [], None)
     assert not {"--max-usd", "--egress", "--hosted-tools", "--media", "--only", "--retry"} & set(plain)
 
