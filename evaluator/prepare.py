@@ -55,7 +55,7 @@ def prepare(
         progress(f"{case}: stays unscored, its rubric cannot be read: {why}")
     check_folder(submissions, dataset, progress)
     entry = _entry(submissions)
-    trials = _trials(submissions)
+    trials = _trials(submissions, [task.case_id for task in dataset.tasks])
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
@@ -148,7 +148,7 @@ def _submission(
     check_seal(folder.parent, manifest)
     changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
     flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
-    if trial and trial.digest != manifest.digest:
+    if trial and trial.outcome != "not_started" and trial.digest != manifest.digest:
         progress(f"{task.case_id}: not what its trial left; it is a submission of unknown origin now")
         flags.append(RESEALED)
     return SubmissionFacts(
@@ -187,12 +187,18 @@ def _solve_settings(submissions: Path) -> dict[str, Any]:
     return {**found, "caps": content["model"].get("caps")} if isinstance(content.get("model"), dict) else found
 
 
-def _trials(submissions: Path) -> dict[str, TrialFacts]:
-    """The last trial record of each case, when the submissions lie in an entry of ours."""
+def _trials(submissions: Path, cases: list[str]) -> dict[str, TrialFacts]:
+    """The last trial record of each case, when the submissions lie in an entry of ours.
+
+    A case that a solve run has not come to is `not_started`, so unscored: that nothing is there says nothing yet.
+    """
     journal = submissions.parent / "journal.jsonl"
     if not journal.is_file():
         return {}
-    return {
+    records = read_journal(journal).records
+    not_begun = TrialFacts(outcome="not_started", reason="the solve run has not come to this case yet")
+    begun = any(record.get("step") == "solve" for record in of_type(records, "run"))
+    return (dict.fromkeys(cases, not_begun) if begun else {}) | {
         str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")), digest=r.get("digest"))
-        for r in of_type(read_journal(journal).records, "trial")
+        for r in of_type(records, "trial")
     }

@@ -158,6 +158,23 @@ def test_a_submission_no_serve_plan_can_be_thrown_off_by(tmp_path: Path) -> None
     assert npm_facts(tmp_path).broken
 
 
+def test_a_case_the_solve_run_has_not_come_to_is_unscored_and_no_fail(
+    roots: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from bench.journal import Journal
+
+    entry = tmp_path / "runs" / "a__none__1"
+    (entry / "submissions").mkdir(parents=True)
+    (entry / "lock.json").write_text(json.dumps({"step": "solve", "entry": {"agent": "a", "attempt": 1}}))
+    with Journal(entry / "journal.jsonl") as journal:
+        journal.append({"type": "run", "step": "solve", "waiting": 3, "done": 0})
+        journal.append({"type": "trial", "case": "one", "outcome": "workspace_too_large", "digest": None})
+    found = prepare(roots[0], entry / "submissions", tmp_path / "out")
+    outcomes = {case.case: (case.outcome, case.trial.outcome if case.trial else None) for case in found.cases}
+    assert outcomes["one"] == ("missing", "workspace_too_large")
+    assert outcomes["two"] == outcomes["three"] == ("infra_error", "not_started")
+
+
 def test_c123_one_corrupt_rubric_leaves_the_other_cases_alone_and_the_result_incomplete(
     roots: tuple[Path, Path], tmp_path: Path
 ) -> None:
