@@ -104,3 +104,14 @@ def test_a_killed_runners_container_is_gone_after_the_next_reaping():
     removed = {(item.kind, item.id) for item in reap.reap()}
     assert ("container", identity) in removed
     assert not [item for item in reap.leftovers() if item.run == "test-killed"]
+
+
+@pytest.mark.docker
+def test_leaving_the_block_leaves_no_container_and_no_volume():
+    from sandboxes.docker_sandbox import DockerSandbox
+    from sandboxes.sandbox import SandboxSpec
+
+    with DockerSandbox(SandboxSpec(role="solver", image=image_tag("base"), run="test-leaving")) as box:
+        assert {found.kind for found in reap.leftovers() if found.run == "test-leaving"} == {"container", "volume"}
+        assert box.exec(["true"], deadline_s=10).ok
+    assert [found for found in reap.leftovers() if found.run == "test-leaving"] == []
