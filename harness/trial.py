@@ -24,6 +24,11 @@ from harness.prompt import prompt
 from harness.snapshot import snapshot_policy
 from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Refused, Sandbox, SandboxSpec, TreeTooLarge
 
+_WATCHED = ("/bin/bash", "-c", '"$@"; exit $?', "agent")
+"""Runs the agent as a child, so that an agent that kills every process of its user ends as one that was killed
+(Linux spares the caller of `kill -9 -1`, which would then report success)."""
+_NAMES_IN_JOURNAL = 50
+
 SandboxFactory = Callable[[SandboxSpec], AbstractContextManager[Sandbox]]
 
 
@@ -50,6 +55,7 @@ class TrialResult:
     changed_files: int | None = None
     exit_code: int | None = None
     duration_s: float = 0.0
+    names_asked: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
         return {"type": "trial", **self.__dict__}
@@ -105,13 +111,14 @@ def _solve(
         with open_sandbox(spec) as sandbox:
             prompt_file = _fill(sandbox, task, launch, folder)
             ended = sandbox.exec(
-                launch.argv,
+                [*_WATCHED, *launch.argv],
                 deadline_s=settings.timeout_s,
                 env=dict(launch.env),
                 stdin=prompt_file if launch.prompt_on_stdin else None,
                 stdout=folder / "stdout.log",
                 stderr=folder / "stderr.log",
             )
+            names = _names_asked(sandbox, folder)
             if ended.exit_code is None and not ended.timed_out:
                 return _died(task, ended, settings)
             if not ended.timed_out:
@@ -146,6 +153,7 @@ def _solve(
         manifest.changed_files,
         ended.exit_code,
         manifest.duration_s or 0,
+        names,
     )
 
 
@@ -201,13 +209,24 @@ def _died(task: Task, ended: Exec, settings: TrialSettings) -> TrialResult:
 
 
 def _outcome(ended: Exec, settings: TrialSettings) -> tuple[str, str]:
+    limits = "; ".join(map(str, ended.limits))
     if ended.timed_out:
-        return "agent_timeout", f"stopped after {settings.timeout_s:g} s"
-    if ended.oom_killed:
-        return "resource_limit", f"memory: over {settings.limits.memory_bytes} bytes"
+        return "agent_timeout", "; ".join(filter(None, (f"stopped after {settings.timeout_s:g} s", limits)))
+    if ended.wrecked:
+        return "sandbox_broken", ended.wrecked
+    if limits:
+        return "resource_limit", limits
     if ended.exit_code:
         return "agent_error", f"exit code {ended.exit_code}"
     return "ok", ""
+
+
+def _names_asked(sandbox: Sandbox, folder: Path) -> tuple[str, ...]:
+    """Names the agent looked up, all in `folder/names-asked.txt`, the first ones for the journal."""
+    names = sandbox.names_asked()
+    if names:
+        (folder / "names-asked.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    return names[:_NAMES_IN_JOURNAL]
 
 
 def _listed(nodes: tuple[Refused, ...]) -> list[LeftOut]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import secrets
-import tarfile
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +16,12 @@ import requests
 from docker.errors import APIError, NotFound
 
 from bench.errors import InfraError
-from sandboxes import exec_stream
+from sandboxes import cgroup, exec_stream, limits_hit
+from sandboxes.archive_file import ARCHIVE_CHUNK_BYTES, file_tail
 from sandboxes.engine import engine
-from sandboxes.hardening import UID, USER, creation
-from sandboxes.oom import oom_kills
+from sandboxes.hardening import UID, USER, creation, records_names
+from sandboxes.limits_hit import LimitHit
+from sandboxes.name_sink import names_in
 from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, TreeReport
 from sandboxes.transient import retrying
 from sandboxes.tree_in import tar_stream
@@ -30,10 +29,10 @@ from sandboxes.tree_out import copy_out
 
 log = logging.getLogger(__name__)
 
-_ARCHIVE_CHUNK_BYTES = 262_144
 _CONFLICT = 409
 _SIGKILLED = 128 + 9
 _DEATH_S = 0.5
+_FREEZING_S = 10.0
 _SPAWN = 'log=$1; shift; exec "$@" >"$log" 2>&1 </dev/null'
 """Run by sh with the log and the command as arguments; nothing is put into this text."""
 
@@ -68,6 +67,7 @@ class DockerSandbox:
         self.name = f"cdb-{spec.role}-{secrets.token_hex(8)}"
         self._id: str | None = None
         self._frozen = False
+        self._volumes: dict[str, Path] = {}
 
     @property
     def id(self) -> str:
@@ -142,7 +142,7 @@ class DockerSandbox:
         stderr: Path | None = None,
     ) -> Exec:
         began = time.monotonic()
-        kills_before = oom_kills(self.id)
+        before = cgroup.counts(self.id)
         try:
             ended = exec_stream.run(
                 self._client,
@@ -166,17 +166,25 @@ class DockerSandbox:
             self.freeze()
         state = self._state_after(ended)
         alive = bool(state["Running"])
-        kills = oom_kills(self.id)
-        struck = bool(state["OOMKilled"]) or (kills or 0) > (kills_before or 0)
+        limits = self._limits_hit(before, state, ended.exit_code, (stderr, stdout))
+        struck = any(hit.kind == "memory" and not hit.told for hit in limits)
         return Exec(
             exit_code=ended.exit_code if alive else None,
             duration_s=time.monotonic() - began,
             timed_out=ended.timed_out,
             oom_killed=struck,
             broken=not alive and not struck,
+            limits=limits,
             stdout=stdout,
             stderr=stderr,
         )
+
+    def _limits_hit(
+        self, before: cgroup.Counts, state: dict[str, Any], exit_code: int | None, outputs: Sequence[Path | None]
+    ) -> tuple[LimitHit, ...]:
+        counted = limits_hit.counted(before, cgroup.counts(self.id), flagged_oom=bool(state["OOMKilled"]))
+        hits = (*counted, *limits_hit.full(self._volumes))
+        return hits or (limits_hit.told(*outputs) if exit_code else ())
 
     def spawn(
         self,
@@ -201,15 +209,17 @@ class DockerSandbox:
     def read_file(self, path: str, *, max_bytes: int = 1 * MIB) -> bytes:
         with _engine_errors(f"read {path} in {self.name}"):
             try:
-                chunks, _ = self._client.api.get_archive(self.id, path, chunk_size=_ARCHIVE_CHUNK_BYTES)
+                chunks, _ = self._client.api.get_archive(self.id, path, chunk_size=ARCHIVE_CHUNK_BYTES)
             except NotFound:
                 raise FileNotFoundError(path) from None
-            with tarfile.open(fileobj=_Readable(chunks), mode="r|") as tar:
-                member = tar.next()
-                content = tar.extractfile(member) if member and member.isreg() else None
-                if content is None:
-                    raise FileNotFoundError(f"{path} is no regular file")
-                return _tail(content, max_bytes)
+            return file_tail(chunks, path, max_bytes)
+
+    def names_asked(self) -> tuple[str, ...]:
+        if not records_names(self.spec):
+            return ()
+        with _engine_errors(f"read the names asked for in {self.name}"):
+            told = self._client.api.logs(self.id, stdout=True, stderr=False)
+        return names_in(told)
 
     def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
         with _engine_errors(f"copy {source} into {self.name}:{target}"):
@@ -220,7 +230,7 @@ class DockerSandbox:
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
         with _engine_errors(f"copy {source} out of {self.name}"):
             try:
-                chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=_ARCHIVE_CHUNK_BYTES)
+                chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=ARCHIVE_CHUNK_BYTES)
             except NotFound:
                 raise FileNotFoundError(source) from None
             try:
@@ -229,17 +239,26 @@ class DockerSandbox:
                 chunks.close()
 
     def freeze(self) -> None:
-        """Pauses the container; kills it where it cannot be paused (it must not run on in any case)."""
+        """Pauses the container; kills it where it cannot be paused (it must not run on in any case).
+
+        A container full of busy processes is often not all still within the moment the engine gives it
+        (measured with a fork bomb under a processor limit), so it is asked again for a while.
+        """
         if self._frozen:
             return
-        try:
-            self._client.api.pause(self.id)
-        except APIError as error:
-            log.warning("container %s cannot be paused and is killed: %s", self.name, error.explanation)
-            self.kill()
-        except requests.RequestException as error:
-            raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
-        self._frozen = True
+        until = time.monotonic() + _FREEZING_S
+        while not self._frozen:
+            try:
+                self._client.api.pause(self.id)
+                self._frozen = True
+            except APIError as error:
+                if time.monotonic() < until and "unable to freeze" in str(error.explanation):
+                    continue
+                log.warning("container %s cannot be paused and is killed: %s", self.name, error.explanation)
+                self.kill()
+                self._frozen = True
+            except requests.RequestException as error:
+                raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
 
     def kill(self) -> None:
         try:
@@ -251,11 +270,13 @@ class DockerSandbox:
     def _state(self) -> dict[str, Any]:
         with _engine_errors(f"look at {self.name}"):
             try:
-                return dict(self._client.api.inspect_container(self.id)["State"])
+                told = self._client.api.inspect_container(self.id)
             except NotFound:
                 raise InfraError(
                     f"container {self.name} was removed by somebody else; run the same command again"
                 ) from None
+        self._volumes = {m["Destination"]: Path(m["Source"]) for m in told["Mounts"] if m["Type"] == "volume"}
+        return dict(told["State"])
 
     def _state_after(self, ended: exec_stream.Ended) -> dict[str, Any]:
         """The container's state. A command that was killed may have died with the whole container, whose
@@ -280,31 +301,3 @@ def _engine_errors(doing: str) -> Iterator[None]:
         raise InfraError(f"the engine could not {doing}: {error.explanation or error}") from error
     except requests.RequestException as error:
         raise InfraError(f"the engine did not answer when asked to {doing}: {error}") from error
-
-
-class _Readable(io.RawIOBase):
-    """Chunks as a file that can only be read forward."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while len(self._rest) < size and (chunk := next(self._chunks, b"")):
-            self._rest += chunk
-        part, self._rest = self._rest[:size], self._rest[size:]
-        return part
-
-
-def _tail(content: Any, max_bytes: int) -> bytes:
-    kept: deque[bytes] = deque()
-    size = 0
-    while chunk := content.read(_ARCHIVE_CHUNK_BYTES):
-        kept.append(chunk)
-        size += len(chunk)
-        while size - len(kept[0]) >= max_bytes:
-            size -= len(kept.popleft())
-    return b"".join(kept)[-max_bytes:]

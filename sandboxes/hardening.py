@@ -9,21 +9,24 @@ from typing import Any, NamedTuple
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
 from sandboxes.owner import ATTEMPT, CASE, OWNER, ROLE, RUN, this_process
-from sandboxes.sandbox import HOME, WORKSPACE, Role, SandboxSpec
+from sandboxes.sandbox import HOME, TMP, WORKSPACE, Role, SandboxSpec
 
 UID = 10001
 USER = f"{UID}:{UID}"
-TMP = "/tmp"
+"""Whom everything untrusted runs as."""
+INIT_USER = "10002:10002"
+"""Whom PID 1 and the name sink run as: not root, and not the user of what runs beside them, which therefore cannot
+signal them, read their memory or write into their output."""
+_NAME_SINK = Path(__file__).parent / "name_sink.py"
 _PROFILES = Path(__file__).parent / "seccomp"
-_MAX_INODES = 400_000
-"""Each costs about 1 KiB of kernel memory, counted against the container."""
 _OPEN_FILES = 16_384
 """Enough for a bundler that watches; kept below what an engine without CAP_SYS_RESOURCE may grant."""
 
 
-_INIT = "exec 3<> <(:); while :; do read -r -u 3; done"
+_INIT = 'test -z "$1" || python3 -I -S -c "$1" & exec 3<> <(:); while :; do read -r -u 3; done'
 """PID 1: reaps what it adopts (bash does) and waits for a line that never comes, on a pipe it holds both ends of.
-No child's death ends it and it handles no signal, so nothing inside can stop it: the workspace lives as it does."""
+No child's death ends it, it handles no signal, and nothing inside may signal it: the workspace lives as it does.
+The argument is the name sink's program, or nothing."""
 
 
 class Creation(NamedTuple):
@@ -61,27 +64,39 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
         "log_config": LogConfig(type="json-file", config={"max-size": "1m", "max-file": "2"}),
         "restart_policy": {"Name": "no"},
         "mounts": [
-            _tmpfs_volume(WORKSPACE, limits.workspace_bytes, labels),
-            _tmpfs_volume(HOME, limits.home_bytes, labels),
-            _tmpfs_volume(TMP, limits.tmp_bytes, labels, mode="1777"),
+            _tmpfs_volume(WORKSPACE, limits.workspace_bytes, limits.inodes, labels),
+            _tmpfs_volume(HOME, limits.home_bytes, limits.inodes, labels),
+            _tmpfs_volume(TMP, limits.tmp_bytes, limits.inodes, labels, mode="1777"),
             *(Mount(m.target, str(m.source.resolve()), type="bind", read_only=m.read_only) for m in spec.mounts),
         ],
     }
     container: dict[str, Any] = {
         "image": spec.image,
         "name": name,
-        "user": USER,
+        "user": INIT_USER,
         "working_dir": WORKSPACE,
-        "entrypoint": ["/bin/bash", "-c", _INIT],
-        "command": [],
+        "entrypoint": ["/bin/bash", "-c", _INIT, "init"],
+        "command": [name_sink() if records_names(spec) else ""],
         "environment": {"HOME": HOME, **spec.env},
         "labels": labels,
     }
+    if records_names(spec):
+        host.update(dns=["127.0.0.1"], dns_opt=["timeout:1", "attempts:1"])
     if not spec.network_of:
         container["hostname"] = "sandbox"
         if Path("/proc/sys/net/ipv6").is_dir():  # an application may serve on ::1, which the engine turns off
             host["sysctls"] = {"net.ipv6.conf.lo.disable_ipv6": "0"}
     return Creation(container, host)
+
+
+def records_names(spec: SandboxSpec) -> bool:
+    """Whether names that are looked up inside are written down: in trials, whose record they belong to."""
+    return spec.role == "solver" and not spec.network_of
+
+
+@cache
+def name_sink() -> str:
+    return _NAME_SINK.read_text(encoding="utf-8")
 
 
 def labels_of(spec: SandboxSpec) -> dict[str, str]:
@@ -101,7 +116,7 @@ def seccomp_profile(role: Role) -> str:
     return (_PROFILES / name).read_text(encoding="utf-8")
 
 
-def _tmpfs_volume(target: str, size_bytes: int, labels: dict[str, str], mode: str = "0755") -> Mount:
-    options = f"size={size_bytes},nr_inodes={_MAX_INODES},uid={UID},gid={UID},mode={mode},nosuid,nodev"
+def _tmpfs_volume(target: str, size_bytes: int, inodes: int, labels: dict[str, str], mode: str = "0755") -> Mount:
+    options = f"size={size_bytes},nr_inodes={inodes},uid={UID},gid={UID},mode={mode},nosuid,nodev"
     driver = DriverConfig("local", options={"type": "tmpfs", "device": "tmpfs", "o": options})
     return Mount(target, None, type="volume", no_copy=True, labels=labels, driver_config=driver)

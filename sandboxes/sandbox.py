@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from sandboxes.limits_hit import LimitHit
+
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
@@ -19,8 +21,12 @@ Role = Literal["solver", "builder", "app", "browser", "canary"]
 
 WORKSPACE = "/workspace"
 """Where the application lies in every container; writable, owned by the container's user."""
+TMP = "/tmp"
 HOME = "/home/agent"
 """The container user's home: writable, outside the workspace."""
+
+
+_SIGKILLED = 128 + 9
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Limits:
     home_bytes: int = 512 * MIB
     tmp_bytes: int = 512 * MIB
     shm_bytes: int = 256 * MIB
+    inodes: int = 400_000
+    """Files, directories and links, in each of workspace, home and /tmp; one costs about 1 KiB of memory."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ class Exec:
 
     `exit_code` is None when the deadline passed (`timed_out`: the container is frozen) or the container
     died under it (`broken`, or `oom_killed` when the kernel's memory killer did it). Output lies in the
-    two files, bounded: head, tail, and a line that counts what was dropped between.
+    two files, bounded: head, tail, and a line that counts what was dropped between. `limits` names each
+    limit that was reached while it ran, however it ended.
     """
 
     exit_code: int | None
@@ -76,12 +85,21 @@ class Exec:
     timed_out: bool = False
     oom_killed: bool = False
     broken: bool = False
+    limits: tuple[LimitHit, ...] = ()
     stdout: Path | None = None
     stderr: Path | None = None
 
     @property
     def ok(self) -> bool:
         return self.exit_code == 0
+
+    @property
+    def wrecked(self) -> str:
+        """How the command made its own container useless, or nothing: it killed itself with all others, or /tmp is
+        full, where most programs then fail in odd ways."""
+        if self.exit_code == _SIGKILLED and not self.oom_killed:
+            return "its main process was killed from inside (SIGKILL)"
+        return "; ".join(str(hit) for hit in self.limits if hit.place == TMP)
 
 
 @dataclass(frozen=True)
@@ -161,6 +179,9 @@ class Sandbox(Protocol):
         """The last `max_bytes` of a file inside the container, through the archive API.
 
         Raises FileNotFoundError."""
+
+    def names_asked(self) -> tuple[str, ...]:
+        """Names that were looked up inside, in order, each once: every look-up fails. Works on a frozen container."""
 
     def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
         """Copy the content of host directory `source` into directory `target`, owned by the container's user.

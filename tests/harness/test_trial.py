@@ -169,3 +169,41 @@ def test_the_manifest_is_plain_json_with_every_file(solve_with: Callable[..., An
     summary, _ = solve_with("true")
     content = json.loads((summary.submissions / "one.manifest.json").read_text())
     assert {entry["path"] for entry in content["files"]} == set(APP)
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "reason"),
+    [
+        ("echo kept > kept; head -c 1G /dev/zero > ~/big", "resource_limit", "disk: /home/agent is full"),
+        ("echo kept > kept; fallocate -l 50G big", "resource_limit", "disk: it ended with the words"),
+        ("echo kept > kept; python3 -c 'x = bytearray(10 << 30)'", "resource_limit", "memory: 1 processes killed"),
+    ],
+)
+def test_c23_a_limit_the_agent_ran_into_is_the_outcome(
+    solve_with: Callable[..., Any], script: str, outcome: str, reason: str
+) -> None:
+    summary, manifests = solve_with(script)
+    assert summary.outcomes == {"one": outcome}
+    assert manifests["one"].reason.startswith(reason)
+    assert "added: kept" in manifests["one"].changes
+
+
+@pytest.mark.parametrize("script", ["kill -9 -1", "head -c 1G /dev/zero > /tmp/big; true", "rm -rf /bin /usr/bin"])
+def test_c24_an_agent_that_attacks_its_own_sandbox_never_ends_ok_and_its_work_is_kept(
+    solve_with: Callable[..., Any], script: str
+) -> None:
+    summary, manifests = solve_with(f"echo kept > kept; {script}")
+    broken = "agent_error" if script.startswith("rm") else "sandbox_broken"  # the root is read-only: nothing breaks
+    assert summary.outcomes == {"one": broken}
+    assert manifests["one"].changes == ["added: kept"]
+    assert manifests["one"].duration_s < 30
+
+
+def test_c16_names_the_agent_asked_for_are_in_the_journal(solve_with: Callable[..., Any]) -> None:
+    script = (
+        "sleep 0.5; curl -sm 5 https://huggingface.co/datasets; git clone -q https://github.com/a/b 2>/dev/null; true"
+    )
+    summary, _ = solve_with(script)
+    trial = next(r for r in read_journal(summary.entry / "journal.jsonl").records if r["type"] == "trial")
+    assert trial["names_asked"] == ["huggingface.co", "github.com"]
+    assert (summary.entry / trial["logs"] / "names-asked.txt").read_text() == "huggingface.co\ngithub.com\n"

@@ -7,6 +7,7 @@ conftest.py). Nothing here may ask an engine.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,12 +125,56 @@ def test_a_child_killed_for_memory_is_noticed_though_its_parent_ends_well(box, r
     assert (ended.exit_code, ended.oom_killed) == (0, True)
 
 
-def test_a_fork_bomb_stays_inside_and_the_neighbour_works(make_box, run):
+FORK_BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+OPEN_ALL = "import os\nkept = []\nwhile True: kept.append(os.open('/dev/null', os.O_RDONLY))"
+
+
+def test_a_fork_bomb_stays_inside_is_named_and_the_neighbour_works(make_box, run, tmp_path):
     bomb, neighbour = make_box(), make_box()
-    fork = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
-    ended = bomb.exec(["python3", "-c", fork], deadline_s=2.0)
-    assert ended.timed_out or ended.exit_code is None or ended.exit_code != 0
+    ended = bomb.exec(["python3", "-c", "open('kept', 'w')\n" + FORK_BOMB], deadline_s=2.0)
+    assert ended.timed_out
+    assert "processes" in {hit.kind for hit in ended.limits}
+    assert bomb.get_tree("/workspace", tmp_path / "tree", TreePolicy()).files == 1
     assert run(neighbour, "sh", "-c", "true & true & wait; echo fine")[1] == "fine\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("head -c 40M /dev/zero > big", "disk"),
+        ("head -c 40M /dev/zero > big; true", "disk"),
+        ("fallocate -l 50G big", "disk"),
+        ("head -c 10M /dev/zero > ~/big", "disk"),
+        ("i=0; while touch $i 2>/dev/null; do i=$((i+1)); done", "inodes"),
+        (f'exec python3 -c "{OPEN_ALL}"', "open files"),
+        ("exec python3 -c 'x = bytearray(1 << 30)'", "memory"),
+        ("head -c 300M /dev/zero | tail > /dev/null", "memory"),
+    ],
+)
+def test_c23_a_limit_that_was_reached_is_named(make_box, run, small_spec, script, kind):
+    few = replace(small_spec.limits, inodes=2000)
+    ended, _, _ = run(make_box(limits=few), "sh", "-c", script, deadline_s=60)
+    assert [hit.kind for hit in ended.limits] == [kind], ended
+    assert not ended.timed_out and ended.wrecked == ""
+
+
+@pytest.mark.parametrize("script", ["head -c 20M /dev/zero > /tmp/big; true", "kill -9 $$"])
+def test_c24_a_command_that_wrecks_its_container_is_told_and_its_workspace_is_all_there(box, run, tmp_path, script):
+    began = time.monotonic()
+    ended, _, _ = run(box, "bash", "-c", f"echo kept > kept; {script}")
+    assert ended.wrecked and not ended.broken
+    box.freeze()
+    assert box.get_tree("/workspace", tmp_path / "tree", TreePolicy()).files == 1
+    assert time.monotonic() - began < 10
+
+
+def test_an_ordinary_failure_reaches_no_limit(box, run):
+    ended, _, _ = run(box, "sh", "-c", "echo wrong >&2; exit 3")
+    assert (ended.limits, ended.wrecked) == ((), "")
+
+
+def test_a_program_that_prints_about_limits_and_succeeds_reached_none(box, run):
+    assert run(box, "echo", "No space left on device")[0].limits == ()
 
 
 def test_a_full_workspace_or_tmp_is_an_error_inside_not_outside(box, run):

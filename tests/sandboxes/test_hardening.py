@@ -94,7 +94,7 @@ def test_the_engine_confirms_every_limit_and_label(make_box, tmp_path):
     box = make_box(attempt=3, mounts=[Mount(shown, "/shown")])
     told = engine().api.inspect_container(box.id)
     host, config = told["HostConfig"], told["Config"]
-    assert config["User"] == "10001:10001"
+    assert config["User"] == "10002:10002"
     assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and not host["Privileged"]
     assert "no-new-privileges" in host["SecurityOpt"]
     assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
