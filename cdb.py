@@ -245,8 +245,15 @@ def report(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    escape_suite: Annotated[
+        bool, typer.Option("--escape-suite", help="Try to get out of a container instead, in over a hundred ways.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
+    if escape_suite:
+        return _escape_suite(as_json)
     from sandboxes.doctor import run_checks
 
     found = run_checks()
@@ -256,6 +263,18 @@ def doctor(as_json: Json = False) -> None:
     ]
     _answer(as_json, {"checks": [c._asdict() for c in found]}, lines)
     if not all(c.ok for c in found):
+        raise typer.Exit(1)
+
+
+def _escape_suite(as_json: bool) -> None:
+    from sandboxes.escape.suite import run_suite
+
+    found = run_suite()
+    counts = {came: sum(f.came == came for f in found) for came in ("contained", "escaped", "unproved")}
+    lines = [f"{f.came:<9} {f.group:<10} {f.name:<28} {f.what}\n{'':21}{f.evidence}" for f in found]
+    lines.append(f"{len(found)} attempts: " + ", ".join(f"{number} {came}" for came, number in counts.items()))
+    _answer(as_json, {"attempts": [f._asdict() for f in found], **counts}, lines)
+    if counts["escaped"] or counts["unproved"]:
         raise typer.Exit(1)
 
 

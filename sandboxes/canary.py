@@ -49,7 +49,7 @@ def check_no_egress(image: str, run: str = "canary") -> tuple[Tried, ...]:
     proved is not the same as nothing reached.
     """
     addresses = host_addresses()
-    with _listener() as port:
+    with listener() as port:
         tried = _try_from_container(image, run, port, addresses)
     reached = [answer.address for answer in tried if answer.answer == "reached"]
     if reached:
@@ -85,7 +85,7 @@ def _try_from_container(image: str, run: str, port: int, addresses: tuple[str, .
 
 
 @contextmanager
-def _listener() -> Iterator[int]:
+def listener() -> Iterator[int]:
     """Listens on all addresses of both families where there are two, proves it from here, yields the port.
 
     Nobody needs to accept: the kernel completes a connection that is waiting in the queue.

@@ -100,13 +100,11 @@ class DockerSandbox:
 
     def _create(self) -> str:
         """Creates the container once, however often the answer is lost: the name is the idempotency key."""
-        arguments = creation(self.spec, self.name)
-        host_config = self._client.api.create_host_config(**arguments.host)
+        wanted = creation(self.spec, self.name)
         for attempt in retrying():
             with attempt:
                 try:
-                    made = self._client.api.create_container(host_config=host_config, **arguments.container)
-                    return str(made["Id"])
+                    return wanted.create(self._client.api)
                 except APIError as error:
                     if error.response is None or error.response.status_code != _CONFLICT:
                         raise
