@@ -41,6 +41,7 @@ class EngineFacts:
     cpus: int
     memory_bytes: int
     root: Path
+    runtimes: tuple[str, ...]
 
 
 def engine() -> docker.DockerClient:
@@ -63,11 +64,26 @@ def connect(timeout_s: float = REQUEST_TIMEOUT_S) -> docker.DockerClient:
     settings.setdefault("base_url", _default_socket())
     try:
         client = _open(settings, _OLDEST_API, timeout_s)
-        newest = str(client.api.version(api_version=False)["ApiVersion"])
+        told = client.api.version(api_version=False)
         client.close()
+        refuse_unfit(told)
+        newest = str(told["ApiVersion"])
         return _open(settings, newest, timeout_s)
     except (DockerException, requests.RequestException, OSError) as error:
         raise InfraError(_why_unreachable(str(settings["base_url"]), error)) from error
+
+
+def refuse_unfit(version: dict[str, Any]) -> None:
+    """Raises InfraError for an engine that speaks the API and was found to lose work in silence.
+
+    `version` is the engine's answer to GET /version. docs/security.md says what was tried.
+    """
+    names = [str(part.get("Name", "")) for part in version.get("Components") or []]
+    if any("podman" in name.lower() for name in names):
+        raise InfraError(
+            "this engine is Podman: through its Docker API the workspace gets no size cap and a frozen container's "
+            "workspace is copied out empty (docs/security.md); use a Docker engine, set DOCKER_HOST to it"
+        )
 
 
 def _open(settings: dict[str, Any], api_version: str, timeout_s: float) -> docker.DockerClient:
@@ -120,6 +136,7 @@ def facts(client: docker.DockerClient | None = None) -> EngineFacts:
         cpus=int(told.get("NCPU", 0)),
         memory_bytes=int(told.get("MemTotal", 0)),
         root=Path(str(told.get("DockerRootDir", "/var/lib/docker"))),
+        runtimes=tuple(sorted(told.get("Runtimes") or {})),
     )
 
 

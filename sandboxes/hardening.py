@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ USER = f"{UID}:{UID}"
 INIT_USER = "10002:10002"
 """Whom PID 1 and the name sink run as: not root, and not the user of what runs beside them, which therefore cannot
 signal them, read their memory or write into their output."""
+EVALUATOR_RUNTIME = "CDB_EVALUATOR_RUNTIME"
 _NAME_SINK = Path(__file__).parent / "name_sink.py"
 _PROFILES = Path(__file__).parent / "seccomp"
 _OPEN_FILES = 16_384
@@ -95,6 +97,8 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
         "environment": {"HOME": HOME, **spec.env},
         "labels": labels,
     }
+    if runtime := runtime_of(spec.role):
+        host["runtime"] = runtime
     if records_names(spec):
         host.update(dns=["127.0.0.1"], dns_opt=["timeout:1", "attempts:1"])
     if not spec.network_of:
@@ -102,6 +106,11 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
         if Path("/proc/sys/net/ipv6").is_dir():  # an application may serve on ::1, which the engine turns off
             host["sysctls"] = {"net.ipv6.conf.lo.disable_ipv6": "0"}
     return Creation(container, host)
+
+
+def runtime_of(role: Role) -> str | None:
+    """The runtime set for the evaluator's containers (such as runsc); None means the engine's default."""
+    return os.environ.get(EVALUATOR_RUNTIME) or None if role in ("builder", "app", "browser") else None
 
 
 def records_names(spec: SandboxSpec) -> bool:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.errors import CdbError
+from bench.errors import CdbError, InfraError
 from sandboxes.bounded_output import HEAD_BYTES, TAIL_BYTES
 from sandboxes.engine import engine
 from sandboxes.escape.finding import Finding, Listed
@@ -102,19 +102,26 @@ OpenSandbox = Callable[[Limits], AbstractContextManager[Sandbox]]
 def use_everything_up(open_sandbox: OpenSandbox, folder: Path) -> Iterator[Finding]:
     """One after another in one container, which must be as good as new after each."""
     with open_sandbox(SMALL) as box:
-        for entry in _EXHAUSTING:
-            ended = box.exec(entry.argv, deadline_s=20.0, stdout=folder / "out", stderr=folder / "err")
-            hit = next((it for it in ended.limits if it.kind in entry.kinds), None)
-            yield entry.listed.came(hit is not None, str(hit) if hit else f"no limit was named: {_told(ended)}")
-            if not _cleared(box):
-                yield entry.listed.unproved("the container could not be used any more")
-                return
+        yield from reach_limits(box, folder)
         yield _flood(box, folder)
         yield _processor(box, folder)
         began = time.monotonic()
         box.exec(["sh", "-c", "(yes >&1 &); (setsid sleep 600 &); exit 0"], deadline_s=30.0)
         waited_s = time.monotonic() - began
         yield _HELD.came(waited_s < _SOON_S, f"the command's end was noticed in {waited_s:.1f} s")
+
+
+def reach_limits(box: Sandbox, folder: Path) -> Iterator[Finding]:
+    """Reaches every limit of a container made with SMALL; contained: it held, and was named. `folder` is for output.
+
+    Raises InfraError when the container cannot be used any more after one.
+    """
+    for entry in _EXHAUSTING:
+        ended = box.exec(entry.argv, deadline_s=20.0, stdout=folder / "out", stderr=folder / "err")
+        hit = next((it for it in ended.limits if it.kind in entry.kinds), None)
+        yield entry.listed.came(hit is not None, str(hit) if hit else f"no limit was named: {_told(ended)}")
+        if not _cleared(box):
+            raise InfraError(f"after {entry.listed.name} the container could not be used any more")
 
 
 def _cleared(box: Sandbox) -> bool:

@@ -6,9 +6,10 @@ import argparse
 import json
 from collections.abc import Callable
 
-from scripts.measurements import startup
+from scripts.measurements import sandbox, startup
 
-MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {"startup": startup.measure}
+Figures = dict[str, float | dict[str, float]]
+MEASUREMENTS: dict[str, Callable[[], Figures]] = {"sandbox": sandbox.measure, "startup": startup.measure}
 
 
 def main() -> None:
@@ -21,7 +22,9 @@ def main() -> None:
         print(json.dumps(figures, sort_keys=True))
     else:
         for key, value in sorted(figures.items()):
-            print(f"{key:<24} {value:g}")
+            by = value if isinstance(value, dict) else {"": value}
+            for part, number in by.items():
+                print(f"{f'{key} {part}':<32} {number:g}")
 
 
 if __name__ == "__main__":
