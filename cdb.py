@@ -87,6 +87,9 @@ def solve(
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    keep_failed: Annotated[
+        bool, typer.Option("--keep-failed", help="Keep the frozen container of every trial that did not end ok.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
@@ -110,6 +113,7 @@ def solve(
         attempt=attempt,
         timeout_s=timeout,
         concurrency=concurrency,
+        keep_failed=keep_failed,
     )
     summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
@@ -281,12 +285,13 @@ def _escape_suite(as_json: bool) -> None:
 @app.command()
 def clean(
     everything: Annotated[bool, typer.Option("--all", help="Also what belongs to runs that are alive.")] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Also what `solve --keep-failed` kept.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove containers, volumes and networks of dead runs; nothing that is not labelled as ours."""
     from sandboxes.reap import reap
 
-    removed = reap(all_mine=everything)
+    removed = reap(all_mine=everything, kept=kept)
     lines = [f"removed {thing.kind} {thing.name}" for thing in removed]
     _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 

@@ -6,8 +6,8 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +42,8 @@ class TrialSettings:
     attempt: int = 1
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
+    keep_failed: bool = False
+    """Leave the container of a trial that did not end ok."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _solve(
     settings.submissions.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=f".{task.case_id}.", dir=settings.submissions))
     try:
-        with open_sandbox(spec) as sandbox:
+        with open_sandbox(spec) as sandbox, _kept_on_error(sandbox, settings):
             prompt_file = _fill(sandbox, task, launch, folder)
             ended = sandbox.exec(
                 [*_WATCHED, *launch.argv],
@@ -124,7 +126,9 @@ def _solve(
             if not ended.timed_out:
                 sandbox.freeze()
             report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
-        outcome, reason = _outcome(ended, settings)
+            outcome, reason = _outcome(ended, settings)
+            if settings.keep_failed and outcome != "ok":
+                sandbox.keep()
         described = describe_tree(staged / "tree", task.start_entries)
         patch = _patch(task, staged / "tree", described, folder)
         manifest = SubmissionManifest(
@@ -155,6 +159,16 @@ def _solve(
         manifest.duration_s or 0,
         names,
     )
+
+
+@contextmanager
+def _kept_on_error(sandbox: Sandbox, settings: TrialSettings) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        if settings.keep_failed:
+            sandbox.keep()
+        raise
 
 
 def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> str | None:

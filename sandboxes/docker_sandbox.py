@@ -22,6 +22,7 @@ from sandboxes.engine import engine
 from sandboxes.hardening import UID, USER, creation, records_names
 from sandboxes.limits_hit import LimitHit
 from sandboxes.name_sink import names_in
+from sandboxes.owner import KEPT
 from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, TreeReport
 from sandboxes.transient import retrying
 from sandboxes.tree_in import tar_stream
@@ -51,7 +52,10 @@ def kill_open_sandboxes() -> None:
     with _open_lock:
         opened = list(_open)
     for sandbox in opened:
-        sandbox.kill()
+        try:
+            sandbox.kill()
+        except InfraError as error:  # the others must be killed all the same
+            log.warning("%s; it is reaped later", error)
 
 
 class DockerSandbox:
@@ -67,6 +71,7 @@ class DockerSandbox:
         self.name = f"cdb-{spec.role}-{secrets.token_hex(8)}"
         self._id: str | None = None
         self._frozen = False
+        self._kept = False
         self._volumes: dict[str, Path] = {}
 
     @property
@@ -92,7 +97,10 @@ class DockerSandbox:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._remove()
+        if self._kept and not _stopping.is_set():
+            self._leave_behind()
+        else:
+            self._remove()
 
     @property
     def _client(self) -> docker.DockerClient:
@@ -258,12 +266,30 @@ class DockerSandbox:
             except requests.RequestException as error:
                 raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
 
+    def keep(self) -> None:
+        self._kept = True
+
+    def _leave_behind(self) -> None:
+        """Renames the frozen container, which is how reaping knows it is wanted."""
+        with _open_lock:
+            _open.discard(self)
+        self.freeze()
+        kept = f"{KEPT}{self.spec.case}-{self.name[-8:]}"
+        with _engine_errors(f"keep {self.name}"):
+            self._client.api.rename(self.id, kept)
+        log.warning(
+            "kept %s: `docker unpause %s`, then `docker exec -it -u %s %s bash`; `cdb clean --kept` removes it",
+            kept, kept, USER, kept,
+        )  # fmt: skip
+
     def kill(self) -> None:
         try:
             self._client.api.kill(self._id or self.name, signal="SIGKILL")
         except APIError as error:
             if error.response is None or error.response.status_code not in (404, _CONFLICT):
                 raise InfraError(f"cannot kill {self.name}: {error.explanation}") from error
+        except requests.RequestException as error:
+            raise InfraError(f"the engine was lost when {self.name} was to be killed: {error}") from error
 
     def _state(self) -> dict[str, Any]:
         with _engine_errors(f"look at {self.name}"):

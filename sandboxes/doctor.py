@@ -141,6 +141,10 @@ def _sockets() -> Check:
 
 
 def _leftovers() -> Check:
-    dead = [found for found in leftovers() if found.owner.is_dead]
+    found = leftovers()
+    kept = [item.name for item in found if item.is_kept]
+    dead = [item for item in found if item.owner.is_dead and not (item.is_kept or (kept and item.kind == "volume"))]
     detail = f"{len(dead)} left by runs that died" if dead else "none"
+    if kept:
+        detail += f"; kept on request (cdb clean --kept removes them): {', '.join(kept)}"
     return Check("leftovers", ok=not dead, detail=detail, remedy="cdb clean" if dead else "")

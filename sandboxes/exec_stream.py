@@ -22,6 +22,7 @@ import docker
 from docker.errors import APIError
 
 from sandboxes.bounded_output import BoundedOutput
+from sandboxes.transient import retrying
 
 _POLL_S = (0.05, 1.0)
 """First and longest pause between two questions whether the main process still runs."""
@@ -205,8 +206,15 @@ class _Stream:
             self._receive()
 
     def _running(self) -> bool:
-        return bool(self._client.api.exec_inspect(self._exec_id)["Running"])
+        return bool(self._inspect()["Running"])
 
     def _exit_code(self) -> int | None:
-        code = self._client.api.exec_inspect(self._exec_id)["ExitCode"]
+        code = self._inspect()["ExitCode"]
         return None if code is None else int(code)
+
+    def _inspect(self) -> dict[str, Any]:
+        """Asked again when the answer is lost: the command goes on meanwhile, and an hour's work is not thrown away."""
+        for attempt in retrying():
+            with attempt:
+                return dict(self._client.api.exec_inspect(self._exec_id))
+        raise AssertionError("unreachable: retrying() raises after its last try")

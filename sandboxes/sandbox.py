@@ -196,5 +196,8 @@ class Sandbox(Protocol):
     def freeze(self) -> None:
         """Stop every process in the container where it is, so that nothing can change under a copy."""
 
+    def keep(self) -> None:
+        """On leaving the block, leave the container frozen and in place; it is removed by `cdb clean --kept`."""
+
     def kill(self) -> None:
         """SIGKILL everything. Volumes on tmpfs are gone after this: copy trees out first."""

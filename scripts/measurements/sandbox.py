@@ -30,7 +30,7 @@ from sandboxes.images import image_tag
 from sandboxes.sandbox import HOME, MIB, WORKSPACE, Limits, SandboxSpec
 
 TRIALS = 8
-ROUNDS = 5
+ROUNDS = 3
 CONCURRENCY = (1, 2, 4, 8)
 MANY = 64
 _LIMITS = Limits(
@@ -75,11 +75,11 @@ def _task() -> Iterator[tuple[Task, Path]]:
 
 def _own(task: Task, folder: Path, opener: type[DockerSandbox] = DockerSandbox) -> Callable[[], None]:
     """One trivial trial, sealed and all, as `cdb solve` runs it. Raises RuntimeError when it did not end well."""
-    agent = find_agent("noop")
+    agent, image = find_agent("noop"), image_tag("base")
 
     def once() -> None:
         number = next(_numbers)
-        settings = TrialSettings("measure", image_tag("base"), folder / f"submissions-{number}", limits=_LIMITS)
+        settings = TrialSettings("measure", image, folder / f"submissions-{number}", limits=_LIMITS)
         result = run_trial(task, agent, settings, folder / f"trial-{number}", opener)
         if result.outcome != "ok":
             raise RuntimeError(f"a trivial trial ended with {result.outcome}: {result.reason}")
@@ -91,11 +91,11 @@ def _floor(client: docker.DockerClient, task: Task) -> Callable[[], None]:
     """The same steps as bare calls: create, start, two trees in, one command, pause, tree out, remove."""
     home, workspace = _tar("request.md", task.request.encode()), _tar("index.html", _PAGE)
     argv = list(find_agent("noop").launch(task).argv)
+    spec = SandboxSpec("solver", image_tag("base"), "measure", limits=_LIMITS)
     api = client.api
 
     def once() -> None:
         number = next(_numbers)
-        spec = SandboxSpec("solver", image_tag("base"), "measure", limits=_LIMITS)
         container = creation(spec, f"cdb-measure-{os.getpid()}-{number}").create(api)
         try:
             api.start(container)
