@@ -24,7 +24,7 @@ from sandboxes.limits_hit import LimitHit
 from sandboxes.name_sink import names_in
 from sandboxes.owner import KEPT
 from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, TreeReport
-from sandboxes.transient import retrying
+from sandboxes.transient import again
 from sandboxes.tree_in import tar_stream
 from sandboxes.tree_out import copy_out
 
@@ -86,9 +86,7 @@ class DockerSandbox:
         try:
             with _engine_errors(f"start a {self.spec.role} container from {self.spec.image}"):
                 self._id = self._create()
-                for attempt in retrying():
-                    with attempt:
-                        self._client.api.start(self._id)
+                again(lambda: self._client.api.start(self.id))
             if _stopping.is_set():
                 raise InfraError("the run is being stopped, so no container is started any more")
         except BaseException:
@@ -109,15 +107,16 @@ class DockerSandbox:
     def _create(self) -> str:
         """Creates the container once, however often the answer is lost: the name is the idempotency key."""
         wanted = creation(self.spec, self.name)
-        for attempt in retrying():
-            with attempt:
-                try:
-                    return wanted.create(self._client.api)
-                except APIError as error:
-                    if error.response is None or error.response.status_code != _CONFLICT:
-                        raise
-                    return str(self._client.api.inspect_container(self.name)["Id"])
-        raise AssertionError("unreachable: retrying() raises after its last try")
+
+        def create() -> str:
+            try:
+                return wanted.create(self._client.api)
+            except APIError as error:
+                if error.response is None or error.response.status_code != _CONFLICT:
+                    raise
+                return str(self._client.api.inspect_container(self.name)["Id"])
+
+        return again(create)
 
     def _remove(self) -> None:
         """Kills and removes by name, so that a container whose creation was never answered goes too.
@@ -128,9 +127,7 @@ class DockerSandbox:
         with _open_lock:
             _open.discard(self)
         try:
-            for attempt in retrying():
-                with attempt:
-                    self._client.api.remove_container(self.name, force=True, v=True)
+            again(lambda: self._client.api.remove_container(self.name, force=True, v=True))
         except NotFound:
             pass
         except (APIError, requests.RequestException, InfraError) as error:
@@ -215,7 +212,7 @@ class DockerSandbox:
     def read_file(self, path: str, *, max_bytes: int = 1 * MIB) -> bytes:
         with _engine_errors(f"read {path} in {self.name}"):
             try:
-                chunks, _ = self._client.api.get_archive(self.id, path, chunk_size=ARCHIVE_CHUNK_BYTES)
+                chunks, _ = again(lambda: self._client.api.get_archive(self.id, path, ARCHIVE_CHUNK_BYTES))
             except NotFound:
                 raise FileNotFoundError(path) from None
             return file_tail(chunks, path, max_bytes)
@@ -224,25 +221,29 @@ class DockerSandbox:
         if not records_names(self.spec):
             return ()
         with _engine_errors(f"read the names asked for in {self.name}"):
-            told = self._client.api.logs(self.id, stdout=True, stderr=False)
+            told = again(lambda: self._client.api.logs(self.id, stdout=True, stderr=False))
         return names_in(told)
 
     def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
         with _engine_errors(f"copy {source} into {self.name}:{target}"):
-            self._client.api.put_archive(self.id, target, tar_stream(source, UID))
+            again(lambda: self._client.api.put_archive(self.id, target, tar_stream(source, UID)))
 
     def get_tree(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
         if not self._is_running():
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
-        with _engine_errors(f"copy {source} out of {self.name}"):
+
+        def copy() -> TreeReport:
             try:
-                chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=ARCHIVE_CHUNK_BYTES)
+                chunks, _ = self._client.api.get_archive(self.id, source, ARCHIVE_CHUNK_BYTES)
             except NotFound:
                 raise FileNotFoundError(source) from None
             try:
                 return copy_out(chunks, target, policy)
             finally:
                 chunks.close()
+
+        with _engine_errors(f"copy {source} out of {self.name}"):
+            return again(copy)  # a copy that breaks off takes its target along
 
     def freeze(self) -> None:
         """Pauses the container; kills it where it cannot be paused (it must not run on in any case).
@@ -255,13 +256,15 @@ class DockerSandbox:
         until = time.monotonic() + _FREEZING_S
         while not self._frozen:
             try:
-                self._client.api.pause(self.id)
+                again(lambda: self._client.api.pause(self.id))
                 self._frozen = True
             except APIError as error:
-                if time.monotonic() < until and "unable to freeze" in str(error.explanation):
+                told = str(error.explanation)
+                if time.monotonic() < until and "unable to freeze" in told:
                     continue
-                log.warning("container %s cannot be paused and is killed: %s", self.name, error.explanation)
-                self.kill()
+                if "already paused" not in told:
+                    log.warning("container %s cannot be paused and is killed: %s", self.name, told)
+                    self.kill()
                 self._frozen = True
             except requests.RequestException as error:
                 raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
@@ -294,7 +297,7 @@ class DockerSandbox:
     def _state(self) -> dict[str, Any]:
         with _engine_errors(f"look at {self.name}"):
             try:
-                told = self._client.api.inspect_container(self.id)
+                told = again(lambda: self._client.api.inspect_container(self.id))
             except NotFound:
                 raise InfraError(
                     f"container {self.name} was removed by somebody else; run the same command again"

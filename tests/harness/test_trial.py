@@ -17,7 +17,9 @@ from bench.task import open_dataset
 from harness.agents.catalogue import find_agent
 from harness.run import SolveSettings, SolveSummary, solve
 from sandboxes.docker_sandbox import DockerSandbox
+from sandboxes.engine import engine
 from sandboxes.images import image_tag
+from sandboxes.reap import leftovers
 
 pytestmark = pytest.mark.docker
 APP = {"index.html": "<h1>Hi</h1>\n", "assets/song.mp3": "sound", ".gitignore": "assets/*.mp3\n*.log\n"}
@@ -36,11 +38,14 @@ def solve_with(
         timeout_s: float = 60,
         name: str = "scripted",
         request: str = "Please change it.",
+        keep_failed: bool = False,
     ) -> tuple[SolveSummary, dict[str, SubmissionManifest | None]]:
         agent = tmp_path / f"{name}.yaml"
         agent.write_text(yaml.safe_dump({"kind": "command", "name": name, "argv": ["bash", "-c", script]}))
         dataset = open_dataset(make_dataset(cases or {"one": APP}, request=request, root=f"data-{name}"))
-        settings = SolveSettings(out=tmp_path / "runs", image=image_tag("solver"), timeout_s=timeout_s)
+        settings = SolveSettings(
+            out=tmp_path / "runs", image=image_tag("solver"), timeout_s=timeout_s, keep_failed=keep_failed
+        )
         summary = solve(dataset, find_agent(str(agent)), settings, DockerSandbox, lambda _line: None)
         manifests = {case: read_manifest(summary.submissions, case) for case in summary.outcomes}
         for manifest in manifests.values():
@@ -207,3 +212,18 @@ def test_c16_names_the_agent_asked_for_are_in_the_journal(solve_with: Callable[.
     trial = next(r for r in read_journal(summary.entry / "journal.jsonl").records if r["type"] == "trial")
     assert trial["names_asked"] == ["huggingface.co", "github.com"]
     assert (summary.entry / trial["logs"] / "names-asked.txt").read_text() == "huggingface.co\ngithub.com\n"
+
+
+def test_the_container_of_a_failed_trial_is_kept_on_request_only(
+    solve_with: Callable[..., Any],
+) -> None:
+    def kept() -> list[str]:
+        return [found.name for found in leftovers() if found.is_kept and found.name.startswith("cdb-kept-keep-")]
+
+    solve_with("exit 3", {"keep-no": APP}, name="drops")
+    solve_with("true", {"keep-ok": APP}, name="fine", keep_failed=True)
+    assert kept() == []
+    solve_with("exit 3", {"keep-it": APP}, name="keeps", keep_failed=True)
+    assert [name.rsplit("-", 1)[0] for name in kept()] == ["cdb-kept-keep-it"]
+    for name in kept():
+        engine().api.remove_container(name, force=True, v=True)
