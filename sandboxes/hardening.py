@@ -22,6 +22,9 @@ signal them, read their memory or write into their output."""
 EVALUATOR_RUNTIME = "CDB_EVALUATOR_RUNTIME"
 _NAME_SINK = Path(__file__).parent / "name_sink.py"
 _PROFILES = Path(__file__).parent / "seccomp"
+_PROFILE_OF: dict[Role, str] = {
+    "solver": "solver", "canary": "solver", "builder": "builder", "app": "builder", "browser": "browser",
+}  # fmt: skip
 _OPEN_FILES = 16_384
 """Enough for a bundler that watches; kept below what an engine without CAP_SYS_RESOURCE may grant."""
 
@@ -136,8 +139,7 @@ def labels_of(spec: SandboxSpec) -> dict[str, str]:
 @cache
 def seccomp_profile(role: Role) -> str:
     """The system calls a role may make, as the engine takes it (JSON text)."""
-    name = "browser.json" if role == "browser" else "contained.json"
-    return (_PROFILES / name).read_text(encoding="utf-8")
+    return (_PROFILES / f"{_PROFILE_OF[role]}.json").read_text(encoding="utf-8")
 
 
 def _tmpfs_volume(target: str, size_bytes: int, inodes: int, labels: dict[str, str], mode: str = "0755") -> Mount:
