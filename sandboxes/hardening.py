@@ -24,6 +24,7 @@ _NAME_SINK = Path(__file__).parent / "name_sink.py"
 _PROFILES = Path(__file__).parent / "seccomp"
 _PROFILE_OF: dict[Role, str] = {
     "solver": "solver", "canary": "solver", "builder": "builder", "app": "builder", "browser": "browser",
+    "relay": "builder",
 }  # fmt: skip
 _OPEN_FILES = 16_384
 """Enough for a bundler that watches; kept below what an engine without CAP_SYS_RESOURCE may grant."""
@@ -66,7 +67,7 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
     labels = labels_of(spec)
     limits = spec.limits
     host: dict[str, Any] = {
-        "network_mode": f"container:{spec.network_of}" if spec.network_of else "none",
+        "network_mode": f"container:{spec.network_of}" if spec.network_of else spec.network or "none",
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={seccomp_profile(spec.role)}"],
         "read_only": True,
@@ -108,6 +109,8 @@ def creation(spec: SandboxSpec, name: str) -> Creation:
         container["hostname"] = "sandbox"
         if Path("/proc/sys/net/ipv6").is_dir():  # an application may serve on ::1, which the engine turns off
             host["sysctls"] = {"net.ipv6.conf.lo.disable_ipv6": "0"}
+    if spec.role == "relay":  # it stands in two networks and must pass on nothing but what its program passes on
+        host["sysctls"] = {"net.ipv4.ip_forward": "0"}
     return Creation(container, host)
 
 

@@ -16,7 +16,7 @@ from sandboxes.limits_hit import LimitHit
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
-Role = Literal["solver", "builder", "app", "browser", "canary"]
+Role = Literal["solver", "builder", "app", "browser", "canary", "relay"]
 """What a container is for; it becomes the label `cdb.role` and picks the seccomp profile."""
 
 WORKSPACE = "/workspace"
@@ -68,6 +68,8 @@ class SandboxSpec:
     mounts: Sequence[Mount] = ()
     network_of: str | None = None
     """Id of the container whose network namespace is shared; None means no network at all."""
+    network: str | None = None
+    """A network to join instead: only the fallback's own (sandboxes/relay.py) and, for its relay, the engine's."""
 
 
 @dataclass(frozen=True)
