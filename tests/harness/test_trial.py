@@ -19,6 +19,7 @@ from harness.run import SolveSettings, SolveSummary, solve
 from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.engine import engine
 from sandboxes.images import image_tag
+from sandboxes.owner import this_process
 from sandboxes.reap import leftovers
 
 pytestmark = pytest.mark.docker
@@ -227,3 +228,26 @@ def test_the_container_of_a_failed_trial_is_kept_on_request_only(
     assert [name.rsplit("-", 1)[0] for name in kept()] == ["cdb-kept-keep-it"]
     for name in kept():
         engine().api.remove_container(name, force=True, v=True)
+
+
+def test_c21_a_silent_agent_is_stopped_at_its_limit_and_nothing_of_it_remains(solve_with: Callable[..., Any]) -> None:
+    summary, manifests = solve_with("exec sleep 600", {"silent": APP}, timeout_s=3)
+    assert summary.outcomes == {"silent": "agent_timeout"}
+    assert 3 <= manifests["silent"].duration_s < 6
+    assert [found for found in leftovers() if found.owner == this_process()] == []
+
+
+def test_c27_trials_however_they_end_leave_no_container_volume_network_or_image(
+    solve_with: Callable[..., Any], tmp_path: Path
+) -> None:
+    def dangling() -> int:
+        return len(engine().images.list(filters={"dangling": True}))
+
+    before = dangling()
+    script = 'case "$(cat case)" in ok) exit 0;; crash) exit 9;; esac; sleep 60'
+    cases = {name: {**APP, "case": name} for name in ("ok", "crash", "slow")}
+    summary, _ = solve_with(script, cases, timeout_s=3, name="mixed")
+    assert summary.outcomes == {"ok": "ok", "crash": "agent_error", "slow": "agent_timeout"}
+    mine = [found for found in leftovers() if found.owner == this_process()]
+    assert mine == []
+    assert dangling() <= before

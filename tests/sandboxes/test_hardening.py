@@ -140,17 +140,21 @@ def test_the_tools_of_a_solver_work_under_the_profile(make_box, run):
 
 
 @pytest.mark.docker
-def test_the_engine_confirms_every_limit_and_label(make_box, tmp_path):
+@pytest.mark.parametrize("role", ["solver", "builder", "app", "browser", "canary"])
+def test_c128_the_engine_confirms_every_limit_and_label_of_every_role(make_box, tmp_path, role):
     shown = tmp_path / "shown"
     shown.mkdir()
-    box = make_box(attempt=3, mounts=[Mount(shown, "/shown")])
+    other = make_box(role="app").id if role == "browser" else None
+    box = make_box(role=role, attempt=3, mounts=[Mount(shown, "/shown")], network_of=other)
     told = engine().api.inspect_container(box.id)
     host, config = told["HostConfig"], told["Config"]
     assert config["User"] == "10002:10002"
     assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and not host["Privileged"]
     assert "no-new-privileges" in host["SecurityOpt"]
-    assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
-    assert host["ReadonlyRootfs"] and host["NetworkMode"] == "none" and host["IpcMode"] == "private"
+    assert f"seccomp={seccomp_profile(role)}" in host["SecurityOpt"]
+    assert host["NetworkMode"] == (f"container:{other}" if other else "none")
+    assert host["ReadonlyRootfs"] and host["IpcMode"] == "private"
+    assert "/proc/kallsyms" in host["MaskedPaths"] and "/proc/kcore" in host["MaskedPaths"]
     assert host["PidMode"] == "" and not host["Devices"] and not host["Binds"]
     assert host["Memory"] == host["MemorySwap"] == 256 * 2**20
     assert host["PidsLimit"] == 64 and host["NanoCpus"] == 10**9
@@ -161,10 +165,24 @@ def test_the_engine_confirms_every_limit_and_label(make_box, tmp_path):
     assert not mounts["/shown"]["RW"] and not any("docker.sock" in str(mount) for mount in mounts.values())
     labels = config["Labels"]
     assert (labels["cdb.run"], labels["cdb.case"], labels["cdb.attempt"]) == ("test-sandboxes", "case-1", "3")
-    assert labels["cdb.role"] == "solver" and parse_owner(labels["cdb.owner"]) == this_process()
+    assert labels["cdb.role"] == role and parse_owner(labels["cdb.owner"]) == this_process()
     volume = engine().api.inspect_volume(mounts["/workspace"]["Name"])
     assert volume["Labels"]["cdb.owner"] == labels["cdb.owner"]
     assert volume["Options"]["type"] == "tmpfs"
+
+
+@pytest.mark.docker
+def test_c129_what_is_mounted_is_the_same_on_the_host_whatever_the_agent_does(make_box, run, tmp_path):
+    shown = tmp_path / "credentials"
+    shown.mkdir()
+    (shown / "auth.json").write_text("login")
+    (shown / "auth.json").chmod(0o666)
+    shown.chmod(0o777)
+    box = make_box(mounts=[Mount(shown, "/credentials")])
+    attack = "cd /credentials; echo x > auth.json; rm -f auth.json; mv auth.json b; chmod 0 auth.json; touch new; ln -sf / l"
+    run(box, "sh", "-c", attack)
+    assert [it.name for it in shown.iterdir()] == ["auth.json"]
+    assert (shown / "auth.json").read_text() == "login" and (shown / "auth.json").stat().st_mode & 0o777 == 0o666
 
 
 @pytest.mark.docker
