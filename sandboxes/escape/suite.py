@@ -33,7 +33,7 @@ _PATIENCE_S = 5.0
 """Longest pause of the neighbour's work that still counts as undisturbed; it works twenty times a second."""
 _IPC_KEY = 0x5CDB
 _PORT = 28475
-GRADING_WORDS = ("eval_withrubric", "rubrics_521", "solve_norubric", "rubric.json")
+GRADING_WORDS = ("eval_withrubric", "rubrics_521", "solve_norubric", "evaluation-inputs")
 _GROUPS = ("network", "kernel", "processes", "files", staged.EXHAUSTION, staged.LIFE, staged.COPY, staged.IMAGE)
 NEIGHBOUR = Listed("the-quiet-neighbour", "neighbour", "a trial beside it: its pace, its files, its sockets")
 Open = Callable[[SandboxSpec], AbstractContextManager[Sandbox]]
