@@ -29,20 +29,47 @@ app.add_typer(dataset_app, name="dataset")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+Frozen = Annotated[
+    Path | None, typer.Option(help="Recorded resources (`cdb dataset freeze`) for what applications ask elsewhere.")
+]
 Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
 
 
 @dataset_app.command("verify")
-def dataset_verify(release: Path, as_json: Json = False) -> None:
-    """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
-    from evaluator.verify import verify_release
+def dataset_verify(
+    release: Path,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="Look for criterion text in what solvers get; nothing else is checked.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every file of a release: checksums, manifest, archives, indexes against rubrics.
+
+    With --leaks: a release, or the folder it was extracted into. Exit 1: a leak; 3: something could not be read.
+    """
+    from evaluator.verify import require_faultless, verify_release
+
+    if leaks:
+        return _verify_leaks(release, as_json)
 
     found = verify_release(release)
-    _answer(
-        as_json,
-        found,
-        [f"{release}: {found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files: all good"],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    if as_json or not found["faults"]:
+        counts = f"{found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files"
+        _answer(as_json, found, [f"{release}: {counts}: all good"])
+    require_faultless(release, found)
+
+
+def _verify_leaks(place: Path, as_json: bool) -> None:
+    from evaluator.leaks import find_leaks
+
+    report = find_leaks(place, _progress)
+    _answer(as_json, report.as_json(), report.lines())
+    if report.hits:
+        raise typer.Exit(1)
+    if report.not_read:
+        raise typer.Exit(3)
 
 
 @dataset_app.command("extract")
@@ -54,7 +81,7 @@ def dataset_extract(
     """Verify a release, then extract solver and evaluation inputs apart."""
     from bench.release import extract, open_release
 
-    solver, evaluation = extract(open_release(release), out)
+    solver, evaluation = extract(open_release(release), out, progress=_progress)
     _answer(
         as_json,
         {"solver": str(solver), "evaluation": str(evaluation)},
@@ -65,15 +92,91 @@ def dataset_extract(
 @dataset_app.command("info")
 def dataset_info(release: Path, as_json: Json = False) -> None:
     """What a release holds: tasks by primary attachment, criteria, checksums."""
-    from evaluator.verify import describe_release
+    from evaluator.verify import describe_release, table_lines
 
     found = describe_release(release)
-    rows = [f"{kind:<10} {count:>4}" for kind, count in found["by_attachment"].items()]
-    _answer(
-        as_json,
-        found,
-        [f"{found['name']} {found['version']}: {found['tasks']} tasks, {found['criteria']} criteria", *rows],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    criteria = "an undeclared number of" if found["criteria"] is None else found["criteria"]
+    head = f"{found['name']} {found['version']}: {found['tasks']} tasks, {criteria} criteria"
+    _answer(as_json, found, [head, *table_lines(found)])
+
+
+@dataset_app.command("preflight")
+def dataset_preflight(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs; no rubric is needed.")],
+    out: Annotated[Path | None, typer.Option(help="The report; default preflight.json beside the dataset.")] = None,
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    frozen: Frozen = None,
+    as_json: Json = False,
+) -> None:
+    """Build, serve and open every start application once. Exit 0: all ok; 3: some is not. Goes on where it ended."""
+    from evaluator.preflight import preflight
+    from sandboxes.reap import reap
+
+    reap()
+    file = out or dataset.resolve().parent / "preflight.json"
+    report = preflight(dataset, file, only=_ids(only), concurrency=concurrency, frozen=frozen, progress=_progress)
+    found = {**report.model_dump(mode="json", by_alias=True), "ok": report.ok, "report": str(file)}
+    _answer(as_json, found, [*report.lines(), f"report: {file}"])
+    if not report.ok:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("freeze")
+def dataset_freeze(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs.")],
+    store: Annotated[Path, typer.Option(help="Where the recorded resources are kept, best beside the release.")],
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    allow_private: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ADDRESS:PORT that may be asked although it is not public: a mirror of your own. Recorded."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Record what start applications load from other addresses. Exit 3: something could not be fetched just now."""
+    from evaluator.freeze import freeze
+    from sandboxes.open_fetch import OpenFetch
+    from sandboxes.reap import reap
+
+    reap()
+    fetch = OpenFetch(allowed=frozenset(_address(text) for text in allow_private or []))
+    found = freeze(dataset, store, only=_ids(only), concurrency=concurrency, fetch=fetch, progress=_progress)
+    _answer(as_json, found.as_json(), found.lines())
+    if not found.complete:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("pack")
+def dataset_pack(
+    folder: Annotated[Path, typer.Argument(help="Your cases, FOLDER/cases/ID/ each (docs/own-dataset.md).")],
+    out: Annotated[Path | None, typer.Option(help="The release's folder.")] = None,
+    lint: Annotated[bool, typer.Option("--lint", help="Only look for faults; write nothing.")] = False,
+    allow: Annotated[list[str] | None, typer.Option(help="A finding's code that is no error here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check your own cases and pack them as a release in the card's layout. Exit 1: an error was found."""
+    from evaluator.lint import lint as lint_cases
+    from evaluator.own_cases import case_folders
+    from evaluator.pack import pack_own_cases
+
+    if out is None and not lint:
+        raise UsageError("name the release's folder with --out, or pass --lint to look for faults only")
+    found = [f for f in lint_cases(case_folders(folder), _progress) if f.code not in (allow or [])]
+    errors = sum(f.level == "error" for f in found)
+    lines = [*(f.line() for f in found), f"{errors} errors, {len(found) - errors} warnings"]
+    answer: dict[str, Any] = {"findings": [f.as_json() for f in found], "errors": errors, "release": None}
+    if out is not None and not lint and not errors:
+        _, about = pack_own_cases(folder, out)
+        answer["release"] = str(out)
+        lines.append(f"{about.name} {about.version}: {out}")
+    _answer(as_json, answer, lines)
+    if errors:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -93,7 +196,7 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
-    from bench.task import open_dataset
+    from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
@@ -103,7 +206,7 @@ def solve(
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
-    tasks = open_dataset(dataset, _ids(only))
+    tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
     settings = SolveSettings(
@@ -150,6 +253,7 @@ def judge(
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
+    frozen: Frozen = None,
     concurrency: Concurrency = 2,
     as_json: Json = False,
 ) -> None:
@@ -160,7 +264,15 @@ def judge(
 
     chosen = find_judge(model, witnesses)
     reap()
-    summary = judge_all(cases, out, chosen, concurrency=concurrency, start_replays=start_replays, progress=_progress)
+    summary = judge_all(
+        cases,
+        out,
+        chosen,
+        concurrency=concurrency,
+        start_replays=start_replays,
+        frozen=frozen,
+        progress=_progress,
+    )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
     _answer(
         as_json,
@@ -195,11 +307,11 @@ def score(
 
 
 @app.command()
-def replay(results: Path, case: str, criterion: int, as_json: Json = False) -> None:
+def replay(results: Path, case: str, criterion: int, frozen: Frozen = None, as_json: Json = False) -> None:
     """Run a judged criterion's witnesses again; exit 0 only if the recorded verdict holds."""
     from evaluator.rerun import rerun
 
-    again = rerun(results, case, criterion)
+    again = rerun(results, case, criterion, frozen)
     lines = [*again.notes, *_replay_lines(again)]
     found = {
         "holds": again.holds,
@@ -308,7 +420,7 @@ def agents(as_json: Json = False) -> None:
 @app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Where everything is written; default runs/demo-TIME.")] = None,
-    concurrency: Concurrency = 2,
+    concurrency: Concurrency = 5,
     as_json: Json = False,
 ) -> None:
     """The whole way on the sample release: three recorded agents solved, judged, scored, reported."""
@@ -343,6 +455,13 @@ def _ids(only: str) -> tuple[str, ...]:
     return ids
 
 
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(f"--allow-private {text!r} is no ADDRESS:PORT")
+    return host.strip("[]"), int(port)
+
+
 def _progress(line: str) -> None:
     from bench.terminal import safe
 
@@ -360,8 +479,13 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
 
 
 def _score_lines(found: dict[str, Any]) -> list[str]:
-    coverage = found["coverage"]
-    lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    coverage, submissions = found["coverage"], found["submissions"]
+    lines = [
+        f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole, "
+        f"{submissions['present']}/{submissions['of']} with a submission"
+    ]
+    if submissions["missing"]:
+        lines.append(f"every criterion of a missing submission counts as FAIL: {', '.join(submissions['missing'])}")
     for column, metrics in found["columns"].items():
         numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
         lines.append(f"{column:<10} " + "   ".join(numbers))

@@ -25,11 +25,13 @@ RULES: dict[str, str] = {
     "vacuous": "the witness holds on the untouched start application too, so it shows no change",
     "not_on_start": "the witness does not hold on the start application, so it shows nothing that was kept",
     "varied_inputs": "the witness fails with other inputs: the result follows one input only",
+    "not_examined": "a core part is lost already, which decides the criterion: this part was not examined",
     "unstable": "repeated runs of the same witness disagree and most of them fail",
     "missing": "there is no submission",
     "unchanged": "the submission equals the start application, so nothing asked for was changed",
     "build_failed": "the start application builds and the submission does not",
     "serve_failed": "the submission was built but never answered",
+    "app_hang": "the submission's page never answered, twice, while the browser worked",
 }
 """Every rule's name and its meaning in one sentence, as the report shows it."""
 
@@ -39,7 +41,7 @@ class SubFacts:
     """What was seen of one sub-requirement. `attempts`: runs of the witness on the submission, in order.
 
     `start`: its run on the start application, `varied`: its runs with other inputs; None or empty where the
-    sub-requirement was not claimed, so that nobody attacked it.
+    sub-requirement was not claimed or not `examined`, so that nobody attacked it.
     """
 
     core: bool
@@ -49,6 +51,7 @@ class SubFacts:
     attempts: tuple[Ran, ...] = ()
     start: Ran | None = None
     varied: tuple[Ran, ...] = ()
+    examined: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ def decide_sub(facts: SubFacts) -> SubDecision:
         return SubDecision(facts.core, facts.claimed, facts.claimed, False, "no_witness")
     if not facts.claimed:
         return SubDecision(facts.core, False, False, False, "attempt_failed")
+    if not facts.examined:
+        return SubDecision(facts.core, True, True, False, "not_examined")
     refuted = _refuted(facts)
     if refuted:
         return SubDecision(facts.core, True, False, False, refuted)
@@ -116,7 +121,7 @@ def _rule(subs: Sequence[SubDecision], column: Column, verdict: Verdict) -> str:
     if verdict == "PASS":
         return "all_hold"
     lost = [sub for sub in subs if not sub.credited(column) and (sub.core or verdict == "PARTIAL")]
-    attacked = [sub.rule for sub in lost if sub.judge]
+    attacked = [sub.rule for sub in lost if sub.judge and sub.rule != "not_examined"]
     if attacked:
         return attacked[0]
     return "core_holds" if verdict == "PARTIAL" else "core_missing"

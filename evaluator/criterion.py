@@ -108,6 +108,8 @@ class _Sub:
     plan: SubRequirement
     claim: Claim
     replays: list[Replay] = field(default_factory=list)
+    examined: bool = True
+    """False where a core part was lost before this one's turn came."""
 
     def outcomes(self, *purposes: Purpose) -> tuple[Replay, ...]:
         return tuple(r for r in self.replays if r.purpose in purposes)
@@ -121,10 +123,7 @@ def judge_criterion(
     preservation = plan.kind == "preservation"
     try:
         subs = _proposals(case, criterion, plan, judge, stage)
-        for sub in subs:
-            witness = sub.claim.witness if sub.claim.holds else None
-            if witness and _survives(sub, witness, stage, preservation):
-                _repeat(sub, witness, stage)
+        _refute(subs, stage, preservation)
     except JudgeError as error:
         return _undecided(case, plan, "judge_error", str(error), began)
     except ReplayError as error:
@@ -152,6 +151,17 @@ def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge:
     return subs
 
 
+def _refute(subs: list[_Sub], stage: Stage, preservation: bool) -> None:
+    """Attack every claim, the core ones first, until a core one is lost: the others can change nothing then."""
+    lost = False
+    for sub in sorted(subs, key=lambda sub: not sub.plan.core):
+        sub.examined = not lost
+        witness = sub.claim.witness if sub.claim.holds else None
+        if witness and sub.examined and _survives(sub, witness, stage, preservation):
+            _repeat(sub, witness, stage)
+        lost = lost or (sub.plan.core and not decide_sub(_facts(sub, preservation)).card)
+
+
 def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> bool:
     """The refuter's mechanical probes: the untouched start application, then other inputs. False once one bites."""
     vacuity = stage.run_on_start(witness, sub.plan.id)
@@ -167,8 +177,10 @@ def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> 
 
 
 def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:
-    """Run the witness a second time, and a third when the two disagree."""
-    if len(sub.outcomes("propose")) < 2:
+    """Run the witness a second time, and a third when the two disagree.
+
+    A run with other inputs that held is a second run, and a harder one."""
+    if len(sub.outcomes("propose")) < 2 and not witness.vary:
         sub.replays.append(stage.run(witness, sub.plan.id, "repeat"))
     attempts = sub.outcomes("propose", "repeat")
     if len({r.outcome for r in attempts}) > 1:
@@ -176,7 +188,8 @@ def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:
 
 
 def _decided(case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float) -> CriterionRecord:
-    decisions = [decide_sub(_facts(sub, plan)) for sub in subs]
+    preservation = plan.kind == "preservation"
+    decisions = [decide_sub(_facts(sub, preservation)) for sub in subs]
     columns = decide(decisions)
     flags = sorted({flag for decision in decisions for flag in decision.flags})
     if columns["witnessed"].verdict != columns["judge"].verdict:
@@ -196,16 +209,17 @@ def _decided(case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, be
     )
 
 
-def _facts(sub: _Sub, plan: CriterionPlan) -> SubFacts:
+def _facts(sub: _Sub, preservation: bool) -> SubFacts:
     start = sub.outcomes("vacuity")
     return SubFacts(
         core=sub.plan.core,
-        preservation=plan.kind == "preservation",
+        preservation=preservation,
         has_witness=sub.claim.witness is not None,
         claimed=sub.claim.holds,
         attempts=tuple(r.outcome for r in sub.outcomes("propose", "repeat", "tiebreak")),
         start=start[0].outcome if start else None,
         varied=tuple(r.outcome for r in sub.outcomes("vary")),
+        examined=sub.examined,
     )
 
 

@@ -12,8 +12,10 @@ from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
+from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
+from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Judge
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -40,17 +42,20 @@ def judge_all(
     *,
     concurrency: int = 2,
     start_replays: Path | None = None,
+    frozen: Path | None = None,
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
 
     `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
-    for all of them; by default the judging's own.
+    for all of them; by default the judging's own. `frozen`: the store that answers what applications ask of other
+    addresses (`cdb dataset freeze`); a condition, named by its digest.
 
     Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
     """
     cases = read_cases(cases_file)
-    hold_identity(results, _identity(cases, judge))
+    store = open_store(frozen) if frozen else None
+    hold_identity(results, _identity(cases, judge, store))
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -68,6 +73,7 @@ def judge_all(
             built=results / "built",
             logs=results / "evidence",
             start_replays=start_replays or results / "start",
+            frozen=store,
         )
         records = read_journal(results / "journal.jsonl").records
         last = _last_criteria(records)
@@ -121,12 +127,13 @@ def _summary(results: Path, cases: Cases) -> JudgeSummary:
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 
 
-def _identity(cases: Cases, judge: Judge) -> dict[str, Any]:
+def _identity(cases: Cases, judge: Judge, frozen: FrozenStore | None) -> dict[str, Any]:
     return {
         "step": "judge",
         **what_is_judged(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
-        "conditions": {"egress": "none"},
+        "browser": browser_facts(),
+        "conditions": {"egress": "frozen", "frozen": frozen.digest} if frozen else {"egress": "none"},
         "versions": versions(),
     }

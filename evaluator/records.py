@@ -130,6 +130,8 @@ class CriterionRecord(Strict):
     start_frame: str | None = None
     submission_frame: str | None = None
     """Pictures that show the criterion best: last frame of its first witness on either application."""
+    evidence_digest: str | None = None
+    """Tree digest (bench.tree) of the criterion's evidence folder, so that the journal's chain covers it."""
     flags: list[str] = Field(default_factory=list)
     duration_s: float = 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -10,19 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from git import GitError
 
 from bench.errors import CdbError, InfraError
-from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
-from bench.task import Task
+from bench.submission import SubmissionManifest, describe_entries, seal
+from bench.task import VERSION_CONTROL, Task
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
 from harness.patch import write_patch
 from harness.prompt import prompt
-from harness.snapshot import snapshot_policy
-from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Refused, Sandbox, SandboxSpec, TreeTooLarge
+from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
+from sandboxes.snapshot import manifest_fields, snapshot
 
 _WATCHED = ("/bin/bash", "-c", '"$@"; exit $?', "agent")
 """Runs the agent as a child, so that an agent that kills every process of its user ends as one that was killed
@@ -125,11 +127,11 @@ def _solve(
                 return _died(task, ended, settings)
             if not ended.timed_out:
                 sandbox.freeze()
-            report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
+            report = snapshot(partial(sandbox.get_tree, WORKSPACE), staged / "tree", task.start_entries)
             outcome, reason = _outcome(ended, settings)
             if settings.keep_failed and outcome != "ok":
                 sandbox.keep()
-        described = describe_tree(staged / "tree", task.start_entries)
+        described = describe_entries(report.entries, task.start_entries)
         patch = _patch(task, staged / "tree", described, folder)
         manifest = SubmissionManifest(
             case=task.case_id,
@@ -141,9 +143,8 @@ def _solve(
             image=settings.image,
             started_at=started_at,
             duration_s=round(ended.duration_s, 3),
-            left_out=_listed(report.left_out),
-            refused=_listed(report.refused),
             patch=patch,
+            **manifest_fields(report),
             **described,
         )
         seal(staged / "tree", settings.submissions, manifest)
@@ -176,7 +177,14 @@ def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> s
     if not described["changed_files"]:
         return None
     try:
-        write_patch(task.project, task.start_entries, tree, described["files"], folder / "changes.patch")
+        write_patch(
+            task.project,
+            task.start_entries,
+            tree,
+            described["files"],
+            folder / "changes.patch",
+            folder / "changes-not-shown.txt",
+        )
     except (GitError, OSError) as error:
         (folder / "patch-error.txt").write_text(str(error), encoding="utf-8", errors="backslashreplace")
         return None
@@ -194,18 +202,16 @@ def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> Path:
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, home / name)
         sandbox.put_tree(home, HOME)
-        _put_application(sandbox, task, home)
+        _put_application(sandbox, task)
     return prompt_file
 
 
-def _put_application(sandbox: Sandbox, task: Task, scratch: Path) -> None:
-    """Copy the application in; its history, if it has one, is replaced by a single baseline commit (C18)."""
-    if not (task.project / ".git").exists():
-        sandbox.put_tree(task.project, WORKSPACE)
+def _put_application(sandbox: Sandbox, task: Task) -> None:
+    """Copy the application in; its history, if it has one, is replaced by a single baseline commit (C18). Histories
+    further down (of sub-modules) are left away."""
+    sandbox.put_tree(task.project, WORKSPACE, without=frozenset({VERSION_CONTROL}))
+    if not os.path.lexists(task.project / VERSION_CONTROL):
         return
-    copy = scratch / "application"
-    shutil.copytree(task.project, copy, symlinks=True, ignore=lambda _d, names: {".git"} & set(names))
-    sandbox.put_tree(copy, WORKSPACE)
     identity = ["-c", "user.name=baseline", "-c", "user.email=baseline@localhost"]
     for argv in (["init", "-q"], ["add", "-A", "-f"], [*identity, "commit", "-q", "-m", "baseline", "--allow-empty"]):
         ended = sandbox.exec(["git", *argv], deadline_s=120)
@@ -241,11 +247,3 @@ def _names_asked(sandbox: Sandbox, folder: Path) -> tuple[str, ...]:
     if names:
         (folder / "names-asked.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return names[:_NAMES_IN_JOURNAL]
-
-
-def _listed(nodes: tuple[Refused, ...]) -> list[LeftOut]:
-    return [LeftOut(path=_printable(n.path), reason=n.reason) for n in nodes[:1000]]
-
-
-def _printable(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -27,6 +27,7 @@ from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, Tre
 from sandboxes.transient import again
 from sandboxes.tree_in import tar_stream
 from sandboxes.tree_out import copy_out
+from sandboxes.tree_sockets import with_sockets
 
 log = logging.getLogger(__name__)
 
@@ -224,26 +225,29 @@ class DockerSandbox:
             told = again(lambda: self._client.api.logs(self.id, stdout=True, stderr=False))
         return names_in(told)
 
-    def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
+    def put_tree(self, source: Path, target: str = WORKSPACE, *, without: frozenset[str] = frozenset()) -> None:
         with _engine_errors(f"copy {source} into {self.name}:{target}"):
-            again(lambda: self._client.api.put_archive(self.id, target, tar_stream(source, UID)))
+            again(lambda: self._client.api.put_archive(self.id, target, tar_stream(source, UID, without=without)))
 
     def get_tree(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
         if not self._is_running():
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
-
-        def copy() -> TreeReport:
-            try:
-                chunks, _ = self._client.api.get_archive(self.id, source, ARCHIVE_CHUNK_BYTES)
-            except NotFound:
-                raise FileNotFoundError(source) from None
-            try:
-                return copy_out(chunks, target, policy)
-            finally:
-                chunks.close()
-
         with _engine_errors(f"copy {source} out of {self.name}"):
-            return again(copy)  # a copy that breaks off takes its target along
+            # a copy that breaks off takes its target along, so it can be made again
+            report = again(lambda: copy_out(lambda: self._archive(source), target, policy, root=source))
+        if not policy.list_sockets:
+            return report
+        return with_sockets(report, self._client, self.id, source, policy, self._volumes.get(source))
+
+    def _archive(self, source: str) -> Iterator[bytes]:
+        try:
+            chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=ARCHIVE_CHUNK_BYTES)
+        except NotFound:
+            raise FileNotFoundError(source) from None
+        try:
+            yield from chunks
+        finally:
+            chunks.close()
 
     def freeze(self) -> None:
         """Pauses the container; kills it where it cannot be paused (it must not run on in any case).

@@ -60,8 +60,10 @@ def full(volumes: Mapping[str, Path]) -> tuple[LimitHit, ...]:
     hits = []
     for place, mount in volumes.items():
         try:
+            if not mount.is_mount():  # the engine's mounts are in a namespace of its own, or on another machine
+                continue
             level = os.statvfs(mount)
-        except OSError:  # the engine is elsewhere, or its folder is closed to this user
+        except OSError:  # its folder is closed to this user
             continue
         if level.f_bavail < level.f_blocks * _FULL_SHARE:
             hits.append(LimitHit("disk", f"{place} is full ({level.f_blocks * level.f_frsize} bytes)", place))

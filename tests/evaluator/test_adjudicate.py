@@ -20,7 +20,10 @@ VARIED: list[tuple[Ran, ...]] = [(), ("held",), ("failed",), ("held", "failed")]
 def every_fact() -> list[SubFacts]:
     flags = itertools.product([True, False], repeat=4)
     starts: list[Ran | None] = ["held", "failed", None]
-    return [SubFacts(*f, a, s, v) for f, a, s, v in itertools.product(flags, ATTEMPTS, starts, VARIED)]
+    return [
+        SubFacts(*f, a, s, v, examined)
+        for f, a, s, v, examined in itertools.product(flags, ATTEMPTS, starts, VARIED, [True, False])
+    ]
 
 
 def fact(**changed: object) -> SubFacts:
@@ -63,6 +66,7 @@ def test_every_lowering_names_a_known_rule() -> None:
         (fact(attempts=("held", "failed", "failed")), "unstable"),
         (fact(claimed=False), "attempt_failed"),
         (fact(has_witness=False), "no_witness"),
+        (fact(examined=False), "not_examined"),
         (fact(preservation=True, start="held"), ""),
         (fact(preservation=True, start="failed"), "not_on_start"),
     ],
