@@ -6,8 +6,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -234,12 +234,17 @@ class DockerSandbox:
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
         with _engine_errors(f"copy {source} out of {self.name}"):
             # a copy that breaks off takes its target along, so it can be made again
-            report = again(lambda: copy_out(lambda: self._archive(source), target, policy, root=source))
+            report = again(lambda: self._copy_out(source, target, policy))
         if not policy.list_sockets:
             return report
         return with_sockets(report, self._client, self.id, source, policy, self._volumes.get(source))
 
-    def _archive(self, source: str) -> Iterator[bytes]:
+    def _copy_out(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
+        """Ends every stream it opened: while one is open, the engine lets nothing else happen to the container."""
+        with ExitStack() as opened:
+            return copy_out(lambda: opened.enter_context(closing(self._archive(source))), target, policy, root=source)
+
+    def _archive(self, source: str) -> Generator[bytes, None, None]:
         try:
             chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=ARCHIVE_CHUNK_BYTES)
         except NotFound:
