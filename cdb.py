@@ -190,6 +190,9 @@ def solve(
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    keep_failed: Annotated[
+        bool, typer.Option("--keep-failed", help="Keep the frozen container of every trial that did not end ok.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
@@ -213,6 +216,7 @@ def solve(
         attempt=attempt,
         timeout_s=timeout,
         concurrency=concurrency,
+        keep_failed=keep_failed,
     )
     summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
@@ -357,8 +361,15 @@ def report(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    escape_suite: Annotated[
+        bool, typer.Option("--escape-suite", help="Try to get out of a container instead, in over a hundred ways.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
+    if escape_suite:
+        return _escape_suite(as_json)
     from sandboxes.doctor import run_checks
 
     found = run_checks()
@@ -371,15 +382,28 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+def _escape_suite(as_json: bool) -> None:
+    from sandboxes.escape.suite import run_suite
+
+    found = run_suite()
+    counts = {came: sum(f.came == came for f in found) for came in ("contained", "escaped", "unproved")}
+    lines = [f"{f.came:<9} {f.group:<10} {f.name:<28} {f.what}\n{'':21}{f.evidence}" for f in found]
+    lines.append(f"{len(found)} attempts: " + ", ".join(f"{number} {came}" for came, number in counts.items()))
+    _answer(as_json, {"attempts": [f._asdict() for f in found], **counts}, lines)
+    if counts["escaped"] or counts["unproved"]:
+        raise typer.Exit(1)
+
+
 @app.command()
 def clean(
     everything: Annotated[bool, typer.Option("--all", help="Also what belongs to runs that are alive.")] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Also what `solve --keep-failed` kept.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove containers, volumes and networks of dead runs; nothing that is not labelled as ours."""
     from sandboxes.reap import reap
 
-    removed = reap(all_mine=everything)
+    removed = reap(all_mine=everything, kept=kept)
     lines = [f"removed {thing.kind} {thing.name}" for thing in removed]
     _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 

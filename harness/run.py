@@ -36,6 +36,7 @@ class SolveSettings:
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
     concurrency: int = 2
+    keep_failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def _trial_job(
         attempt=settings.attempt,
         timeout_s=settings.timeout_s,
         limits=settings.limits,
+        keep_failed=settings.keep_failed,
     )
 
     def job(task: Task) -> TrialResult:

@@ -7,8 +7,8 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +26,11 @@ from harness.prompt import prompt
 from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
 from sandboxes.snapshot import manifest_fields, snapshot
 
+_WATCHED = ("/bin/bash", "-c", '"$@"; exit $?', "agent")
+"""Runs the agent as a child, so that an agent that kills every process of its user ends as one that was killed
+(Linux spares the caller of `kill -9 -1`, which would then report success)."""
+_NAMES_IN_JOURNAL = 50
+
 SandboxFactory = Callable[[SandboxSpec], AbstractContextManager[Sandbox]]
 
 
@@ -39,6 +44,8 @@ class TrialSettings:
     attempt: int = 1
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
+    keep_failed: bool = False
+    """Leave the container of a trial that did not end ok."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,7 @@ class TrialResult:
     changed_files: int | None = None
     exit_code: int | None = None
     duration_s: float = 0.0
+    names_asked: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
         return {"type": "trial", **self.__dict__}
@@ -104,22 +112,25 @@ def _solve(
     settings.submissions.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=f".{task.case_id}.", dir=settings.submissions))
     try:
-        with open_sandbox(spec) as sandbox:
+        with open_sandbox(spec) as sandbox, _kept_on_error(sandbox, settings):
             prompt_file = _fill(sandbox, task, launch, folder)
             ended = sandbox.exec(
-                launch.argv,
+                [*_WATCHED, *launch.argv],
                 deadline_s=settings.timeout_s,
                 env=dict(launch.env),
                 stdin=prompt_file if launch.prompt_on_stdin else None,
                 stdout=folder / "stdout.log",
                 stderr=folder / "stderr.log",
             )
+            names = _names_asked(sandbox, folder)
             if ended.exit_code is None and not ended.timed_out:
                 return _died(task, ended, settings)
             if not ended.timed_out:
                 sandbox.freeze()
             report = snapshot(partial(sandbox.get_tree, WORKSPACE), staged / "tree", task.start_entries)
-        outcome, reason = _outcome(ended, settings)
+            outcome, reason = _outcome(ended, settings)
+            if settings.keep_failed and outcome != "ok":
+                sandbox.keep()
         described = describe_entries(report.entries, task.start_entries)
         patch = _patch(task, staged / "tree", described, folder)
         manifest = SubmissionManifest(
@@ -147,7 +158,18 @@ def _solve(
         manifest.changed_files,
         ended.exit_code,
         manifest.duration_s or 0,
+        names,
     )
+
+
+@contextmanager
+def _kept_on_error(sandbox: Sandbox, settings: TrialSettings) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        if settings.keep_failed:
+            sandbox.keep()
+        raise
 
 
 def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> str | None:
@@ -207,10 +229,21 @@ def _died(task: Task, ended: Exec, settings: TrialSettings) -> TrialResult:
 
 
 def _outcome(ended: Exec, settings: TrialSettings) -> tuple[str, str]:
+    limits = "; ".join(map(str, ended.limits))
     if ended.timed_out:
-        return "agent_timeout", f"stopped after {settings.timeout_s:g} s"
-    if ended.oom_killed:
-        return "resource_limit", f"memory: over {settings.limits.memory_bytes} bytes"
+        return "agent_timeout", "; ".join(filter(None, (f"stopped after {settings.timeout_s:g} s", limits)))
+    if ended.wrecked:
+        return "sandbox_broken", ended.wrecked
+    if limits:
+        return "resource_limit", limits
     if ended.exit_code:
         return "agent_error", f"exit code {ended.exit_code}"
     return "ok", ""
+
+
+def _names_asked(sandbox: Sandbox, folder: Path) -> tuple[str, ...]:
+    """Names the agent looked up, all in `folder/names-asked.txt`, the first ones for the journal."""
+    names = sandbox.names_asked()
+    if names:
+        (folder / "names-asked.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    return names[:_NAMES_IN_JOURNAL]

@@ -22,6 +22,7 @@ import docker
 from docker.errors import APIError
 
 from sandboxes.bounded_output import BoundedOutput
+from sandboxes.transient import again
 
 _POLL_S = (0.05, 1.0)
 """First and longest pause between two questions whether the main process still runs."""
@@ -54,9 +55,11 @@ def run(
 ) -> Ended:
     """Runs `argv` and waits for its main process, at most `deadline_s`. Raises docker's and requests' errors."""
     deadline = time.monotonic() + deadline_s
-    made = client.api.exec_create(
-        container, list(argv), stdin=stdin is not None, user=user, workdir=cwd, environment=dict(env)
-    )
+    made = again(
+        lambda: client.api.exec_create(
+            container, list(argv), stdin=stdin is not None, user=user, workdir=cwd, environment=dict(env)
+        )
+    )  # one that was made and never heard of runs nothing
     outputs = (BoundedOutput(stdout), BoundedOutput(stderr))
     source: IO[bytes] | None = stdin.open("rb") if stdin else None
     try:
@@ -205,8 +208,12 @@ class _Stream:
             self._receive()
 
     def _running(self) -> bool:
-        return bool(self._client.api.exec_inspect(self._exec_id)["Running"])
+        return bool(self._inspect()["Running"])
 
     def _exit_code(self) -> int | None:
-        code = self._client.api.exec_inspect(self._exec_id)["ExitCode"]
+        code = self._inspect()["ExitCode"]
         return None if code is None else int(code)
+
+    def _inspect(self) -> dict[str, Any]:
+        """Asked again when the answer is lost: the command goes on, and an hour's work is not thrown away."""
+        return again(lambda: dict(self._client.api.exec_inspect(self._exec_id)))
