@@ -16,13 +16,21 @@ from typing import Any
 from git import GitError
 
 from bench.errors import CdbError, InfraError
+from bench.outcomes import TRIAL
 from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
 from bench.task import Task
+from harness.account import take_account
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
+from harness.ending import Decision
+from harness.line import Line, ModelSettings, open_line
 from harness.patch import write_patch
 from harness.prompt import prompt
 from harness.snapshot import snapshot_policy
+from harness.watch import Watch
 from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Refused, Sandbox, SandboxSpec, TreeTooLarge
+
+MAX_WAITED_S = 7200.0
+"""Rate limits may hold a trial back for so long in all, beyond its own time."""
 
 SandboxFactory = Callable[[SandboxSpec], AbstractContextManager[Sandbox]]
 
@@ -37,6 +45,9 @@ class TrialSettings:
     attempt: int = 1
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
+    models: ModelSettings | None = None
+    report: Callable[[str], None] = lambda _line: None
+    """Told what a person who waits should know: an agent that is silent."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,9 @@ class TrialResult:
     changed_files: int | None = None
     exit_code: int | None = None
     duration_s: float = 0.0
+    flags: tuple[str, ...] = ()
+    account: dict[str, Any] = field(default_factory=dict)
+    """What gateway and agent say: calls, tokens, cost, waiting, `reported_*` (docs/records.md)."""
 
     def record(self) -> dict[str, Any]:
         return {"type": "trial", **self.__dict__}
@@ -89,50 +103,54 @@ def _since(began: float) -> float:
 def _solve(
     task: Task, agent: Agent, settings: TrialSettings, folder: Path, open_sandbox: SandboxFactory
 ) -> TrialResult:
-    launch = agent.launch(task)
-    spec = SandboxSpec(
-        role="solver",
-        image=settings.image,
-        run=settings.run,
-        case=task.case_id,
-        attempt=settings.attempt,
-        limits=settings.limits,
-    )
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     settings.submissions.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=f".{task.case_id}.", dir=settings.submissions))
+    label = "/".join((settings.run, agent.name, task.case_id, folder.name))
     try:
-        with open_sandbox(spec) as sandbox:
-            prompt_file = _fill(sandbox, task, launch, folder)
-            ended = sandbox.exec(
-                launch.argv,
-                deadline_s=settings.timeout_s,
-                env=dict(launch.env),
-                stdin=prompt_file if launch.prompt_on_stdin else None,
-                stdout=folder / "stdout.log",
-                stderr=folder / "stderr.log",
+        with open_line(agent, settings.models, folder, label) as line:
+            launch = agent.launch(task, line.access)
+            spec = SandboxSpec(
+                role="solver",
+                image=settings.image,
+                run=settings.run,
+                case=task.case_id,
+                attempt=settings.attempt,
+                limits=settings.limits,
+                mounts=line.mounts,
             )
-            if ended.exit_code is None and not ended.timed_out:
-                return _died(task, ended, settings)
-            if not ended.timed_out:
-                sandbox.freeze()
-            report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
-        outcome, reason = _outcome(ended, settings)
+            with open_sandbox(spec) as sandbox:
+                _fill(sandbox, task, launch, folder)
+                line.connect(sandbox)
+                ended, watch = _run(sandbox, launch, line, settings, folder, task)
+                if ended.exit_code is None and not ended.timed_out:
+                    return _died(task, ended, settings)
+                if not ended.timed_out:
+                    sandbox.freeze()
+                line.close()
+                account = take_account(sandbox, agent, line, folder)
+                report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
         described = describe_tree(staged / "tree", task.start_entries)
+        outcome, reason = _outcome(ended, settings)
+        decision = account.decide(task, outcome, reason, watch.why, ended.exit_code, bool(described["changed_files"]))
         patch = _patch(task, staged / "tree", described, folder)
+        if not TRIAL[decision.outcome].submission:
+            return _kept_unsealed(task, staged / "tree", folder, decision, account.record(), ended)
         manifest = SubmissionManifest(
             case=task.case_id,
             agent=agent.name,
             model=agent.model,
             attempt=settings.attempt,
-            outcome=outcome,
-            reason=reason,
+            outcome=decision.outcome,
+            reason=decision.reason,
+            flags=list(decision.flags),
             image=settings.image,
             started_at=started_at,
             duration_s=round(ended.duration_s, 3),
             left_out=_listed(report.left_out),
             refused=_listed(report.refused),
             patch=patch,
+            usage=account.usage(),
             **described,
         )
         seal(staged / "tree", settings.submissions, manifest)
@@ -140,12 +158,51 @@ def _solve(
         shutil.rmtree(staged, ignore_errors=True)
     return TrialResult(
         task.case_id,
-        outcome,
-        reason,
+        decision.outcome,
+        decision.reason,
         manifest.digest,
         manifest.changed_files,
         ended.exit_code,
         manifest.duration_s or 0,
+        decision.flags,
+        account.record(),
+    )
+
+
+def _run(
+    sandbox: Sandbox, launch: Launch, line: Line, settings: TrialSettings, folder: Path, task: Task
+) -> tuple[Exec, Watch]:
+    """Run the agent under its watch. Standard input is a file, so that it ends (C32) whatever its size (C34)."""
+    stdout, stderr = folder / "stdout.log", folder / "stderr.log"
+    watch = Watch(settings.timeout_s, line, (stdout, stderr), lambda said: settings.report(f"{task.case_id}: {said}"))
+    with tempfile.NamedTemporaryFile(prefix="cdb-stdin-") as stdin:
+        stdin.write(launch.stdin or b"")
+        stdin.flush()
+        ended = sandbox.exec(
+            launch.argv,
+            deadline_s=settings.timeout_s + (MAX_WAITED_S if line.access else 0.0),
+            env=dict(launch.env),
+            stdin=Path(stdin.name) if launch.stdin is not None else None,
+            stdout=stdout,
+            stderr=stderr,
+            stop=watch if line.access else None,
+        )
+    return ended, watch
+
+
+def _kept_unsealed(
+    task: Task, tree: Path, folder: Path, decision: Decision, account: dict[str, Any], ended: Exec
+) -> TrialResult:
+    """Trouble that is not the agent's seals no submission; what it had done so far is kept beside the logs."""
+    tree.rename(folder / "workspace")
+    return TrialResult(
+        task.case_id,
+        decision.outcome,
+        decision.reason,
+        exit_code=ended.exit_code,
+        duration_s=round(ended.duration_s, 3),
+        flags=decision.flags,
+        account=account,
     )
 
 
@@ -161,7 +218,7 @@ def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> s
     return "changes.patch"
 
 
-def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> Path:
+def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> None:
     """Put the application into the workspace, prompt and the agent's own files into its home."""
     with tempfile.TemporaryDirectory(prefix="cdb-home-") as scratch:
         home = Path(scratch)
@@ -170,10 +227,12 @@ def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> Path:
         shutil.copyfile(prompt_file, home / Path(PROMPT_FILE).name)
         for name, source in launch.home_files.items():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, home / name)
+            if isinstance(source, bytes):
+                (home / name).write_bytes(source)
+            else:
+                shutil.copyfile(source, home / name)
         sandbox.put_tree(home, HOME)
         _put_application(sandbox, task, home)
-    return prompt_file
 
 
 def _put_application(sandbox: Sandbox, task: Task, scratch: Path) -> None:

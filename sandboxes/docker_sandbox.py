@@ -9,7 +9,7 @@ import tarfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,7 @@ class DockerSandbox:
         stdin: Path | None = None,
         stdout: Path | None = None,
         stderr: Path | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Exec:
         began = time.monotonic()
         kills_before = oom_kills(self.id)
@@ -155,6 +156,7 @@ class DockerSandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
+                stop=stop,
             )
         except APIError as error:
             if self._is_running():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,12 +12,26 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import configs
 from bench.errors import UsageError
-from harness.agents.agent import Agent
+from harness.agents.agent import Agent, WireProtocol
+from harness.agents.aider import Aider
+from harness.agents.claude_code import ClaudeCode
+from harness.agents.codex import Codex
 from harness.agents.command import CommandAgent
+from harness.agents.gemini_cli import GeminiCli
+from harness.agents.mini_swe_agent import MiniSweAgent
 from harness.agents.noop import NoopAgent
+from harness.agents.opencode import OpenCode
+from harness.agents.openhands import OpenHands
+from harness.agents.pi import Pi
+from harness.agents.qwen_code import QwenCode
 from harness.agents.replay import SAMPLE, ReplayAgent
 
 SHIPPED = Path(configs.__file__).parent / "agents"
+COMMAND_LINES: dict[str, Callable[[str | None], Agent]] = {
+    adapter.name: adapter
+    for adapter in (ClaudeCode, Codex, GeminiCli, OpenCode, QwenCode, Pi, MiniSweAgent, Aider, OpenHands)
+}
+"""Published command lines, each with an adapter of its own; called with the model's name."""
 
 
 class _Settings(BaseModel):
@@ -40,6 +55,9 @@ class CommandSettings(_Settings):
     argv: list[str] = Field(min_length=1)
     env: dict[str, str] = Field(default_factory=dict)
     stdin: Literal["none", "prompt"] = "none"
+    protocol: WireProtocol | None = None
+    pack: str | None = None
+    logs: list[str] = Field(default_factory=list)
 
 
 Settings = Annotated[NoopSettings | ReplaySettings | CommandSettings, Field(discriminator="kind")]
@@ -51,6 +69,8 @@ def find_agent(name_or_file: str, model: str | None = None) -> Agent:
 
     Raises UsageError for an unknown name (with the nearest ones) or a setting that does not exist.
     """
+    if name_or_file in COMMAND_LINES:
+        return COMMAND_LINES[name_or_file](model)
     path = Path(name_or_file)
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name_or_file}.yaml"
@@ -64,7 +84,7 @@ def find_agent(name_or_file: str, model: str | None = None) -> Agent:
 
 def shipped_agents() -> list[str]:
     """Names of the agents that come with the package."""
-    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+    return sorted([*COMMAND_LINES, *(path.stem for path in SHIPPED.glob("*.yaml"))])
 
 
 def _read(path: Path) -> NoopSettings | ReplaySettings | CommandSettings:
@@ -101,4 +121,13 @@ def _made(settings: NoopSettings | ReplaySettings | CommandSettings, folder: Pat
             edits = (folder / settings.edits).resolve() if settings.edits else SAMPLE
             return ReplayAgent(settings.name, settings.edit, edits)
         case CommandSettings():
-            return CommandAgent(settings.name, tuple(settings.argv), settings.env, settings.stdin, model)
+            return CommandAgent(
+                settings.name,
+                tuple(settings.argv),
+                settings.env,
+                settings.stdin,
+                model,
+                settings.protocol,
+                settings.pack,
+                tuple(settings.logs),
+            )

@@ -11,9 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.atomic import sync_folder, write_json
 from bench.errors import CdbError, InfraError, UsageError
@@ -23,7 +24,7 @@ from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag
 from sandboxes.mirror import MOUNTED_AT as MIRROR
 from sandboxes.mirror import SOCKET, Mirror
-from sandboxes.packs.recipe import Recipe, cpu
+from sandboxes.packs.recipe import LAUNCHER, RECIPES, Recipe, cpu, find_recipe
 from sandboxes.packs.store import MOUNTED_AT as PACKS
 from sandboxes.packs.store import RECORD, TREE, Pack, PackRecord, find_pack, installing, packs_folder, remove_pack
 from sandboxes.sandbox import GIB, HOME, WORKSPACE, Exec, Limits, Mount, Sandbox, SandboxSpec, TreePolicy
@@ -42,8 +43,27 @@ _NPM = {
     "npm_config_replace_registry_host": "always",
     "npm_config_fetch_timeout": "300000",
 }
-_LAUNCHER = Path(__file__).parent / "run_console_script.py"
 Progress = Callable[[str], None]
+
+
+class Installed(NamedTuple):
+    """What became of several: packs, and for each name that cannot run here the reason."""
+
+    installed: tuple[Pack, ...]
+    skipped: dict[str, str]
+
+
+def install_all(names: Sequence[str], progress: Progress, *, again: bool = False) -> Installed:
+    """Install several; `all` means every one, and then what cannot run here is skipped with its reason.
+
+    Raises UsageError for an unknown name, and for one that was asked for by name and cannot run here.
+    """
+    if list(names) != ["all"]:
+        recipes = [find_recipe(name) for name in names]
+        return Installed(tuple(install(recipe, progress, again=again) for recipe in recipes), {})
+    skipped = {name: reason for name, recipe in RECIPES.items() if (reason := unsuitable(recipe))}
+    chosen = [recipe for name, recipe in RECIPES.items() if name not in skipped]
+    return Installed(tuple(install(recipe, progress, again=again) for recipe in chosen), skipped)
 
 
 def install(recipe: Recipe, progress: Progress, *, again: bool = False) -> Pack:
@@ -119,7 +139,7 @@ def _install_pip(recipe: Recipe, tree: Path) -> None:
             programs = Path(scratch) / "programs" / "bin"
             programs.mkdir(parents=True)
             starter = programs / Path(recipe.program).name
-            shutil.copyfile(_LAUNCHER, starter)
+            shutil.copyfile(LAUNCHER, starter)
             starter.chmod(0o755)
             shutil.copyfile(lock, programs.parent / lock.name)
             box.put_tree(programs.parent, WORKSPACE)
@@ -148,7 +168,9 @@ def _download(recipe: Recipe, lock: Path, target: Path) -> None:
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise InfraError(f"downloading {recipe.name} took over {_DOWNLOAD_S:.0f} s; run it again, it goes on") from error
+        raise InfraError(
+            f"downloading {recipe.name} took over {_DOWNLOAD_S:.0f} s; run it again, it goes on"
+        ) from error
     if done.returncode:
         raise InfraError(f"pip could not download what {recipe.name} needs: {done.stderr.strip()[-1500:]}")
 
@@ -191,10 +213,10 @@ def _spec(recipe: Recipe, mounts: list[Mount]) -> SandboxSpec:
     return SandboxSpec("builder", image_tag("solver"), run=f"install-{recipe.name}", limits=_LIMITS, mounts=mounts)
 
 
-def _ended(
-    box: Sandbox, argv: list[str], scratch: Path, env: dict[str, str], deadline_s: float = _INSTALL_S
-) -> Exec:
-    return box.exec(argv, deadline_s=deadline_s, env=env, stdout=scratch / "stdout.log", stderr=scratch / "stderr.log")
+def _ended(box: Sandbox, argv: list[str], scratch: Path, env: dict[str, str], deadline_s: float = _INSTALL_S) -> Exec:
+    return box.exec(
+        argv, deadline_s=deadline_s, env=env, stdout=scratch / "stdout.log", stderr=scratch / "stderr.log"
+    )
 
 
 def _failed(recipe: Recipe, what: str, ended: Exec, more: list[str]) -> str:

@@ -15,6 +15,8 @@ from typing import Literal
 from bench.errors import UsageError
 
 LOCKS = Path(__file__).parent / "locks"
+LAUNCHER = Path(__file__).parent / "run_console_script.py"
+"""What `program` is in a pack of Python packages."""
 _CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 _FORMAT = "cdb.pack/1"
 
@@ -45,7 +47,7 @@ class Recipe:
     def key(self) -> str:
         """What decides a pack's content, as a folder name: recipe, lock files and processor."""
         digest = hashlib.sha256(repr((_FORMAT, self, cpu())).encode())
-        for path in sorted(self.lock.iterdir()):
+        for path in [*sorted(self.lock.iterdir()), *([LAUNCHER] if self.kind == "pip" else [])]:
             digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
         return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
 
