@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from aiohttp import web
+
 from fakes.model_server.server import ModelApp
 
 

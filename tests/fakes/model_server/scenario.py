@@ -87,7 +87,7 @@ class Scenario:
     name: str
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     match: str = ""
     model_answered: str = ""
     events: int = 3
@@ -125,7 +125,7 @@ class Scenario:
 
 def read_scenarios(told: dict[str, Any]) -> list[Scenario]:
     """One scenario, or `{"scenarios": {NAME: …}}`: chosen by model name, then by `match`, then the first."""
-    named = told["scenarios"] if "scenarios" in told else {"default": told}
+    named = told.get("scenarios", {"default": told})
     return [Scenario.read(name, scenario) for name, scenario in named.items()]
 
 
