@@ -68,12 +68,15 @@ class Account:
         return {name: told[name] for name in names} | said
 
 
-def take_account(sandbox: Sandbox, agent: Agent, line: Line, folder: Path) -> Account:
-    """Copy the agent's own logs out of its frozen container and read what it says of its end."""
-    own = folder / OWN_LOGS
+def copy_logs(sandbox: Sandbox, agent: Agent, folder: Path) -> None:
+    """Copy the agent's own logs out of its frozen container, to `folder/agent/`."""
     for name in agent.own_logs:
-        _copy_log(sandbox, name, own)
-    output = Output(folder / "stdout.log", folder / "stderr.log", own)
+        _copy_log(sandbox, name, folder / OWN_LOGS)
+
+
+def take_account(agent: Agent, line: Line, folder: Path) -> Account:
+    """What gateway and agent say, once the line is closed and the logs are there."""
+    output = Output(folder / "stdout.log", folder / "stderr.log", folder / OWN_LOGS)
     return Account(agent, folder, agent.reported(output), line.summary())
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from git import GitError
 
-from bench.errors import CdbError, InfraError
+from bench.errors import CdbError, InfraError, UsageError
 from bench.outcomes import TRIAL
 from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
 from bench.task import Task
-from harness.account import take_account
+from harness.account import copy_logs, take_account
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
 from harness.ending import Decision
 from harness.line import Line, ModelSettings, open_line
@@ -75,12 +75,15 @@ def run_trial(
     """Solve `task` with `agent` in a fresh container; `folder` gets the trial's own files (logs, patch).
 
     The workspace is snapshotted and sealed however the agent ended. Trouble of the machine is an `infra_error`
-    with its traceback in `folder/error.txt`, never an exception and never a submission.
+    with its traceback in `folder/error.txt`, never an exception and never a submission. Raises UsageError for a
+    setting with which no trial of the run can work.
     """
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
         return _solve(task, agent, settings, folder, open_sandbox)
+    except UsageError:
+        raise  # a setting with which no trial can work ends the run
     except AgentSetupError as error:
         return TrialResult(task.case_id, "setup_error", str(error), duration_s=_since(began))
     except TreeTooLarge as error:
@@ -127,9 +130,10 @@ def _solve(
                     return _died(task, ended, settings)
                 if not ended.timed_out:
                     sandbox.freeze()
-                line.close()
-                account = take_account(sandbox, agent, line, folder)
+                copy_logs(sandbox, agent, folder)
                 report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
+            line.close()  # not before: the engine copies out of a container only while all its mounts are there
+            account = take_account(agent, line, folder)
         described = describe_tree(staged / "tree", task.start_entries)
         outcome, reason = _outcome(ended, settings)
         decision = account.decide(task, outcome, reason, watch.why, ended.exit_code, bool(described["changed_files"]))
@@ -174,7 +178,13 @@ def _run(
 ) -> tuple[Exec, Watch]:
     """Run the agent under its watch. Standard input is a file, so that it ends (C32) whatever its size (C34)."""
     stdout, stderr = folder / "stdout.log", folder / "stderr.log"
-    watch = Watch(settings.timeout_s, line, (stdout, stderr), lambda said: settings.report(f"{task.case_id}: {said}"))
+    watch = Watch(
+        settings.timeout_s,
+        line,
+        (stdout, stderr),
+        lambda said: settings.report(f"{task.case_id}: {said}"),
+        budget_grace_s=settings.models.budget_grace_s if settings.models else 0.0,
+    )
     with tempfile.NamedTemporaryFile(prefix="cdb-stdin-") as stdin:
         stdin.write(launch.stdin or b"")
         stdin.flush()

@@ -11,8 +11,6 @@ from harness.line import Line
 
 QUIET_S = 300.0
 """Silence after which it is reported, and again at each doubling."""
-BUDGET_GRACE_S = 30.0
-"""How long an agent may go on after its budget is used up: to write down what it has."""
 _ASK_GATEWAY_S = 2.0
 
 Why = Literal["", "timeout", "budget"]
@@ -33,7 +31,7 @@ class Watch:
         report: Callable[[str], None],
         *,
         quiet_s: float = QUIET_S,
-        budget_grace_s: float = BUDGET_GRACE_S,
+        budget_grace_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.why: Why = ""

@@ -52,7 +52,7 @@ class Launch:
 class Reported:
     """What the agent said of its own end. Kept as `reported_*`, decides nothing that the gateway knows better.
 
-    `ok` None: it said nothing that could be read.
+    `ok` None: it never says. One that always closes with a word and did not this time has `ok` False.
     """
 
     ok: bool | None = None

@@ -55,7 +55,7 @@ class ClaudeCode(CommandLineAgent):
     def _reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "result")
         if end is None:
-            return Reported(reason="no result event")
+            return Reported(ok=False, reason="it ended with no result event")
         # After a failed call `subtype` still says "success": only `is_error` counts.
         failed = bool(end.get("is_error"))
         why = [str(end.get("subtype", "")), text(end.get("api_error_status")), text(end.get("result"))]

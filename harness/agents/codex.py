@@ -44,7 +44,7 @@ class Codex(CommandLineAgent):
             if event.get("type") in ("turn.completed", "turn.failed"):
                 end, turns = event, turns + 1
         if end is None:
-            return Reported(reason="no turn was completed")
+            return Reported(ok=False, reason="it completed no turn")
         failed = end["type"] == "turn.failed"
         error = end.get("error")
         why = text(error.get("message") if isinstance(error, dict) else error)

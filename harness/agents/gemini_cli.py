@@ -49,7 +49,7 @@ class GeminiCli(CommandLineAgent):
     def _reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "result")
         if end is None:
-            return Reported(reason="no result event")
+            return Reported(ok=False, reason="it ended with no result event")
         failed = end.get("status") != "success"
         error = end.get("error")
         why = text(error.get("message") if isinstance(error, dict) else error) or text(end.get("status"))

@@ -63,7 +63,7 @@ class MiniSweAgent(CommandLineAgent):
             stats = info.get("model_stats") or {}
             status = str(info.get("exit_status", ""))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Reported(reason="no trajectory")
+            return Reported(ok=False, reason="it ended with no trajectory")
         return Reported(
             ok=status == "Submitted",
             reason="" if status == "Submitted" else text(status) or "no exit status",

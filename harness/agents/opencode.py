@@ -58,7 +58,7 @@ class OpenCode(CommandLineAgent):
                 part = event.get("part")
                 finished = isinstance(part, dict) and part.get("reason") == "stop"
         if failure or not turns:
-            return Reported(ok=False if failure else None, reason=failure or "no step was finished", turns=turns)
+            return Reported(ok=False, reason=failure or "no step was finished", turns=turns)
         return Reported(ok=finished, reason="" if finished else "the last step did not end the work", turns=turns)
 
 

@@ -40,7 +40,7 @@ class Pi(CommandLineAgent):
         end = last_event(output.stdout, "agent_end")
         messages = end.get("messages") if end else None
         if not isinstance(messages, list) or not messages or not isinstance(messages[-1], dict):
-            return Reported(reason="no agent_end event")
+            return Reported(ok=False, reason="it ended with no agent_end event")
         last = messages[-1]
         failed = last.get("stopReason") in ("error", "aborted")
         turns = sum(1 for one in messages if isinstance(one, dict) and one.get("role") == "assistant")

@@ -49,7 +49,7 @@ class QwenCode(CommandLineAgent):
     def _reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "result")
         if end is None:
-            return Reported(reason="no result event")
+            return Reported(ok=False, reason="it ended with no result event")
         failed = bool(end.get("is_error"))
         error = end.get("error")
         why = text(error.get("message") if isinstance(error, dict) else error) or text(end.get("subtype"))
