@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sandboxes.gateway.records import TrialSummary
-
+from bench.errors import CdbError
 from bench.task import Task
 from harness.agents.agent import Agent, Output, Reported
 from harness.agents.media import kind_of
 from harness.ending import Decision, Facts, decide
 from harness.line import Line
+from harness.trajectory.write import agent_info, write_trajectory
 from harness.watch import Why
+from sandboxes.gateway.records import TrialSummary
 from sandboxes.sandbox import HOME, MIB, Sandbox, TreePolicy, TreeTooLarge
 
 OWN_LOGS = "agent"
@@ -78,6 +79,18 @@ def take_account(agent: Agent, line: Line, folder: Path) -> Account:
     """What gateway and agent say, once the line is closed and the logs are there."""
     output = Output(folder / "stdout.log", folder / "stderr.log", folder / OWN_LOGS)
     return Account(agent, folder, agent.reported(output), line.summary())
+
+
+def tell(agent: Agent, folder: Path, session: str) -> None:
+    """Write the trial's trajectory. It is for reading: one that cannot be made is worth no trial, and says why."""
+    if agent.protocol is None:
+        return
+    prompt = (folder / "request.md").read_text(encoding="utf-8", errors="replace")
+    try:
+        write_trajectory(folder, agent_info(agent), session, prompt)
+    except (CdbError, OSError, ValueError, RecursionError) as error:
+        said = f"{type(error).__name__}: {error}"
+        (folder / "trajectory-error.txt").write_text(said, encoding="utf-8", errors="backslashreplace")
 
 
 def _copy_log(sandbox: Sandbox, name: str, own: Path) -> None:

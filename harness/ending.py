@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandboxes.gateway.records import TrialSummary
-
 from harness.agents.agent import Reported
 from harness.watch import Why
+from sandboxes.gateway.records import TrialSummary
 
 
 @dataclass(frozen=True)

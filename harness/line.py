@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.errors import InfraError
+from harness.agents.agent import Agent, AgentSetupError, ModelAccess, WireProtocol
 from sandboxes.gateway.client import Gateway, TrialGateway
 from sandboxes.gateway.policy import Caps, ModelRule, TrialPolicy
 from sandboxes.gateway.records import TrialSummary
-
-from bench.errors import InfraError
-from harness.agents.agent import Agent, AgentSetupError, ModelAccess, WireProtocol
 from sandboxes.packs.store import need_pack
 from sandboxes.sandbox import Mount, Sandbox
 

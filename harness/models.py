@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandboxes.gateway.client import Gateway
-from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, default_upstreams, load_config
-
 from bench.errors import UsageError
 from harness.agents.agent import Agent
 from harness.line import ModelSettings
+from sandboxes.gateway.client import Gateway
+from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, default_upstreams, load_config
 
 EGRESS = ("none", "frozen", "open")
 MEDIA = ("native", "digest")

@@ -19,7 +19,7 @@ from bench.errors import CdbError, InfraError, UsageError
 from bench.outcomes import TRIAL
 from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
 from bench.task import Task
-from harness.account import copy_logs, take_account
+from harness.account import copy_logs, take_account, tell
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
 from harness.ending import Decision
 from harness.line import Line, ModelSettings, open_line
@@ -134,6 +134,7 @@ def _solve(
                 report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
             line.close()  # not before: the engine copies out of a container only while all its mounts are there
             account = take_account(agent, line, folder)
+            tell(agent, folder, label)
         described = describe_tree(staged / "tree", task.start_entries)
         outcome, reason = _outcome(ended, settings)
         decision = account.decide(task, outcome, reason, watch.why, ended.exit_code, bool(described["changed_files"]))

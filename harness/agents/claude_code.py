@@ -11,7 +11,7 @@ from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reporte
 from harness.agents.command_line import CommandLineAgent
 from harness.agents.events import last_event, number, text, whole
 from harness.agents.media import Media, counts, native_media
-from harness.prompt import prompt
+from harness.prompt import typed_prompt
 from sandboxes.sandbox import HOME
 
 _CONFIG = ".claude"
@@ -40,7 +40,7 @@ class ClaudeCode(CommandLineAgent):
 
     def _launch(self, task: Task, access: ModelAccess) -> Launch:
         media = native_media(task, self.modalities)
-        content = [{"type": "text", "text": prompt(task)}, *(_block(one) for one in media)]
+        content = [{"type": "text", "text": typed_prompt(task)}, *(_block(one) for one in media)]
         message = {"type": "user", "message": {"role": "user", "content": content}}
         argv = [self.program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         argv += ["--permission-mode", "bypassPermissions", "--model", access.model]

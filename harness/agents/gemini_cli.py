@@ -9,8 +9,8 @@ from bench.task import Task
 from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reported, WireProtocol
 from harness.agents.command_line import CommandLineAgent
 from harness.agents.events import last_event, text
-from harness.agents.media import ATTACHED, counts, native_media
-from harness.prompt import prompt
+from harness.agents.media import ATTACHED, attached_by_path, counts, native_media
+from harness.prompt import typed_prompt
 from sandboxes.sandbox import HOME
 
 _SETTINGS: dict[str, Any] = {
@@ -21,7 +21,10 @@ _SETTINGS: dict[str, Any] = {
 
 
 class GeminiCli(CommandLineAgent):
-    """The request on standard input; files by its `@path`, in an argument of their own behind the request."""
+    """The request on standard input; files by its `@path`, in an argument of their own behind the request.
+
+    It takes any `@word` for a path, in the request too: it sets a space before it, and adds the file if there is one.
+    """
 
     name: ClassVar[str] = "gemini-cli"
     protocol: ClassVar[WireProtocol] = "gemini"
@@ -33,8 +36,7 @@ class GeminiCli(CommandLineAgent):
         settings = _SETTINGS if access.hosted_tools else {**_SETTINGS, "tools": {"exclude": ["google_web_search"]}}
         argv = [self.program, "-o", "stream-json", "-y", "-m", access.model]
         if media:
-            argv += ["--include-directories", f"{HOME}/{ATTACHED}"]
-            argv += ["-p", "Attached: " + " ".join(f"@{one.home_path}" for one in media)]
+            argv += ["--include-directories", f"{HOME}/{ATTACHED}", "-p", attached_by_path(media)]
         return Launch(
             argv=argv,
             env={**access.env, "GEMINI_CLI_TRUST_WORKSPACE": "true", "TERM": "dumb"},
@@ -42,7 +44,7 @@ class GeminiCli(CommandLineAgent):
                 ".gemini/settings.json": json.dumps(settings).encode(),
                 **{one.home_name: one.source for one in media},
             },
-            stdin=prompt(task).encode("utf-8", "surrogatepass"),
+            stdin=typed_prompt(task).encode("utf-8", "surrogatepass"),
             passed=counts(media),
         )
 

@@ -61,5 +61,10 @@ def native_media(task: Task, kinds: Iterable[MediaKind]) -> list[Media]:
     return found[:MAX_INLINE_FILES]
 
 
+def attached_by_path(media: Iterable[Media]) -> str:
+    """The line in which agents of one family find files to take in."""
+    return "Attached: " + " ".join(f"@{one.home_path}" for one in media)
+
+
 def counts(media: Iterable[Media]) -> dict[str, int]:
     return dict(Counter(one.kind for one in media))

@@ -44,7 +44,8 @@ class MiniSweAgent(CommandLineAgent):
         media = native_media(task, self.modalities)
         run = {
             "run": {"task": prompt(task) + "".join(_tag(one) for one in media)},
-            "model": {"multimodal_regex": _TAG} if media else {},
+            # Its cache marks, on by default for claude models, break on a message that holds pictures.
+            "model": {"multimodal_regex": _TAG, "set_cache_control": None} if media else {},
             "agent": {"cost_limit": 0},
         }
         argv = [self.program, "-y", "--exit-immediately", "-m", f"openai/{access.model}"]

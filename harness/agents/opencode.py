@@ -10,7 +10,7 @@ from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reporte
 from harness.agents.command_line import CommandLineAgent
 from harness.agents.events import events, text
 from harness.agents.media import counts, native_media
-from harness.prompt import prompt
+from harness.prompt import typed_prompt
 
 _ENV = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -44,7 +44,7 @@ class OpenCode(CommandLineAgent):
                 ".config/opencode/opencode.json": json.dumps(_settings(access)).encode(),
                 **{one.home_name: one.source for one in media},
             },
-            stdin=prompt(task).encode("utf-8", "surrogatepass"),
+            stdin=typed_prompt(task).encode("utf-8", "surrogatepass"),
             passed=counts(media),
         )
 

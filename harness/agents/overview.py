@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandboxes.gateway.policy import default_upstreams
-
 from bench.errors import UsageError
 from harness.agents.catalogue import find_agent, shipped_agents
+from sandboxes.gateway.policy import default_upstreams
 from sandboxes.packs.recipe import RECIPES
 from sandboxes.packs.store import find_pack
 

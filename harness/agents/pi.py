@@ -11,7 +11,7 @@ from harness.agents.command_line import CommandLineAgent
 from harness.agents.events import last_event, text
 from harness.agents.media import counts, native_media
 from harness.agents.opencode import CONTEXT_TOKENS, OUTPUT_TOKENS
-from harness.prompt import prompt
+from harness.prompt import typed_prompt
 
 
 class Pi(CommandLineAgent):
@@ -32,7 +32,7 @@ class Pi(CommandLineAgent):
                 ".pi/agent/models.json": json.dumps(_models(access)).encode(),
                 **{one.home_name: one.source for one in media},
             },
-            stdin=prompt(task).encode("utf-8", "surrogatepass"),
+            stdin=typed_prompt(task).encode("utf-8", "surrogatepass"),
             passed=counts(media),
         )
 

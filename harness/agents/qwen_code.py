@@ -9,8 +9,8 @@ from bench.task import Task
 from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reported, WireProtocol
 from harness.agents.command_line import CommandLineAgent
 from harness.agents.events import last_event, text, whole
-from harness.agents.media import ATTACHED, counts, native_media
-from harness.prompt import prompt
+from harness.agents.media import ATTACHED, attached_by_path, counts, native_media
+from harness.prompt import typed_prompt
 from sandboxes.sandbox import HOME
 
 _SETTINGS: dict[str, Any] = {
@@ -33,8 +33,7 @@ class QwenCode(CommandLineAgent):
         media = native_media(task, self.modalities)
         argv = [self.program, "-o", "stream-json", "-y"]
         if media:
-            argv += ["--include-directories", f"{HOME}/{ATTACHED}"]
-            argv += ["-p", "Attached: " + " ".join(f"@{one.home_path}" for one in media)]
+            argv += ["--include-directories", f"{HOME}/{ATTACHED}", "-p", attached_by_path(media)]
         return Launch(
             argv=argv,
             env={**access.env, "OPENAI_MODEL": access.model, "TERM": "dumb"},
@@ -42,7 +41,7 @@ class QwenCode(CommandLineAgent):
                 ".qwen/settings.json": json.dumps(_SETTINGS).encode(),
                 **{one.home_name: one.source for one in media},
             },
-            stdin=prompt(task).encode("utf-8", "surrogatepass"),
+            stdin=typed_prompt(task).encode("utf-8", "surrogatepass"),
             passed=counts(media),
         )
 

@@ -72,7 +72,9 @@ class Seen:
         return [
             json.dumps(json.loads(request["body"]), ensure_ascii=False)
             for request in self.requests
-            if request["method"] == "POST" and request["body"].startswith("{") and "countTokens" not in request["path"]
+            if request["method"] == "POST"
+            and request["body"].startswith("{")
+            and "countTokens" not in request["path"]
         ]
 
 

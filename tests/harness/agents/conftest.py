@@ -57,7 +57,9 @@ def task(tmp_path: Path) -> Callable[..., Task]:
 
 
 @pytest.fixture
-def trial(tmp_path: Path, task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Seen]]:
+def trial(
+    tmp_path: Path, task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Seen]]:
     """Runs one trial of an agent (a name, or one that is made already) against a scripted model."""
     monkeypatch.setenv("FAKE_KEY", KEY)
 
