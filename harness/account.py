@@ -15,7 +15,7 @@ from harness.ending import Decision, Facts, decide
 from harness.line import Line
 from harness.trajectory.write import agent_info, write_trajectory
 from harness.watch import Why
-from sandboxes.gateway.records import TrialSummary
+from sandboxes.gateway.records import TrialSummary, read_calls
 from sandboxes.sandbox import HOME, MIB, Sandbox, TreePolicy, TreeTooLarge
 
 OWN_LOGS = "agent"
@@ -45,6 +45,7 @@ class Account:
             reported=self.reported,
             summary=self.summary,
             model=self.agent.model,
+            asked=frozenset(call.model_asked for call in read_calls(self.folder) if call.model_asked),
             shows=sum(kind_of(name) == "image" for name in (*task.annotations, *task.attachments)),
             stderr=_end(self.folder / "stderr.log"),
         )

@@ -23,6 +23,8 @@ class Facts:
     reported: Reported
     summary: TrialSummary | None
     model: str | None
+    asked: frozenset[str]
+    """Every model that was asked for, refused ones too."""
     shows: int
     """Pictures among the task's own files."""
     stderr: str = ""
@@ -79,7 +81,7 @@ def _trouble(facts: Facts, summary: TrialSummary) -> tuple[str, str] | None:
 
 def _never_called(facts: Facts, summary: TrialSummary) -> str:
     if summary.refused.get("model"):
-        asked = ", ".join(name for name in summary.models_asked if name != facts.model)
+        asked = ", ".join(sorted(facts.asked - {facts.model}))
         return f"it never asked for {facts.model}, only for {asked or 'other models'}, which the trial does not allow"
     hint = f": {facts.stderr.strip()[-400:]}" if facts.stderr.strip() else ""
     how = "was stopped at its time limit" if facts.stopped else f"ended with exit code {facts.exit_code}"
@@ -101,7 +103,7 @@ def _flags(facts: Facts) -> tuple[str, ...]:
     found = {
         "blind": bool(facts.shows and summary.calls and not summary.media.get("image")),
         "no_model_call": not summary.calls,
-        "other_model_asked": any(name != facts.model for name in summary.models_asked),
+        "other_model_asked": any(name != facts.model for name in facts.asked),
         "other_model_answered": any(not _same(facts.model, name) for name in summary.models_answered),
         "hosted_tools_stripped": bool(summary.hosted_tools_stripped),
         "usage_incomplete": bool(summary.partial_calls),

@@ -36,6 +36,9 @@ from sandboxes.packs.store import need_pack
 
 FILE = "trajectory.json"
 MEDIA = "media"
+NOTES = (
+    "Made from the calls that went through the gateway. Side calls and sub-agents stand in the order of their calls."
+)
 _SUFFIXES = {
     "image/png": ("image", ".png"), "image/jpeg": ("image", ".jpg"), "image/gif": ("image", ".gif"),
     "image/webp": ("image", ".webp"), "audio/wav": ("audio", ".wav"), "audio/mpeg": ("audio", ".mp3"),
