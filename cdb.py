@@ -104,8 +104,6 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
-    from sandboxes.gateway.policy import Caps
-
     from bench.task import open_dataset
     from harness.agents.catalogue import find_agent
     from harness.models import Conditions, ModelWish, model_settings
@@ -113,6 +111,7 @@ def solve(
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
+    from sandboxes.gateway.policy import Caps
     from sandboxes.images import image_tag
     from sandboxes.packs.store import need_pack
     from sandboxes.reap import reap

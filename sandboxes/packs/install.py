@@ -24,7 +24,7 @@ from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag
 from sandboxes.mirror import MOUNTED_AT as MIRROR
 from sandboxes.mirror import SOCKET, Mirror
-from sandboxes.packs.recipe import LAUNCHER, RECIPES, Recipe, cpu, find_recipe
+from sandboxes.packs.recipe import RECIPES, Recipe, cpu, find_recipe
 from sandboxes.packs.store import MOUNTED_AT as PACKS
 from sandboxes.packs.store import RECORD, TREE, Pack, PackRecord, find_pack, installing, packs_folder, remove_pack
 from sandboxes.sandbox import GIB, HOME, WORKSPACE, Exec, Limits, Mount, Sandbox, SandboxSpec, TreePolicy
@@ -139,7 +139,8 @@ def _install_pip(recipe: Recipe, tree: Path) -> None:
             programs = Path(scratch) / "programs" / "bin"
             programs.mkdir(parents=True)
             starter = programs / Path(recipe.program).name
-            shutil.copyfile(LAUNCHER, starter)
+            assert recipe.launcher is not None  # every pack of Python packages has one
+            shutil.copyfile(recipe.launcher, starter)
             starter.chmod(0o755)
             shutil.copyfile(lock, programs.parent / lock.name)
             box.put_tree(programs.parent, WORKSPACE)

@@ -15,8 +15,7 @@ from typing import Literal
 from bench.errors import UsageError
 
 LOCKS = Path(__file__).parent / "locks"
-LAUNCHER = Path(__file__).parent / "run_console_script.py"
-"""What `program` is in a pack of Python packages."""
+_LAUNCHERS = {"python": "run_script.py"}
 _CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 _FORMAT = "cdb.pack/1"
 
@@ -44,10 +43,17 @@ class Recipe:
         return LOCKS / self.name
 
     @property
+    def launcher(self) -> Path | None:
+        """What `program` is made from in a pack of Python packages; npm packages bring their own."""
+        if self.kind == "npm":
+            return None
+        return Path(__file__).parent / _LAUNCHERS.get(Path(self.program).name, "run_console_script.py")
+
+    @property
     def key(self) -> str:
         """What decides a pack's content, as a folder name: recipe, lock files and processor."""
         digest = hashlib.sha256(repr((_FORMAT, self, cpu())).encode())
-        for path in [*sorted(self.lock.iterdir()), *([LAUNCHER] if self.kind == "pip" else [])]:
+        for path in [*sorted(self.lock.iterdir()), *([self.launcher] if self.launcher else [])]:
             digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
         return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
 
@@ -79,6 +85,7 @@ _ALL = (
     Recipe("pi", "npm", "@mariozechner/pi-coding-agent", "0.73.1", "node_modules/.bin/pi"),
     Recipe("mini-swe-agent", "pip", "mini-swe-agent", "2.4.6", "bin/mini", check=("--help",)),
     Recipe("aider", "pip", "aider-chat", "0.86.2", "bin/aider"),
+    Recipe("reference", "pip", "litellm", "1.110.2", "bin/python", check=("--check", "litellm")),
     Recipe("openhands", "pip", "openhands", "1.16.0", "bin/openhands", python=(3, 12)),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
