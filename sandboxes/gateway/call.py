@@ -35,6 +35,7 @@ class Call:
     began: float = field(default_factory=time.monotonic)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     raw: bytes = b""
+    model_asked: str = ""
     prepared: Prepared | None = None
     price: Price | None = None
     upstream: str = ""
@@ -130,6 +131,7 @@ class Call:
             "waited_s": round(self.waited_s, 3),
             "queued_s": round(self.queued_s, 3),
             "upstream": self.upstream,
+            "model_asked": self.model_asked,
             "status": self.status,
             "upstream_status": self.upstream_status,
             "ended": self.ended,

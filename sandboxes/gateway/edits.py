@@ -22,9 +22,9 @@ MEDIA_BYTES_PER_TOKEN = 50
 class Refused(Exception):
     """The request is answered by us: `status`, and `code` for the record (`model`, `request`)."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, *, model: str = "") -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self.model = status, code, model
 
 
 class Prepared(NamedTuple):
@@ -55,7 +55,7 @@ def rule_for(policy: TrialPolicy, model: str) -> ModelRule:
         if rule.asked == model or fnmatchcase(model, rule.asked):
             return rule
     listed = ", ".join(rule.asked for rule in policy.models)
-    raise Refused(404, "model", f"model {model[:200]!r} is not on this trial's list ({listed})")
+    raise Refused(404, "model", f"model {model[:200]!r} is not on this trial's list ({listed})", model=model)
 
 
 def prepare(raw: bytes, ask: Ask, policy: TrialPolicy, upstreams: dict[str, Upstream]) -> Prepared:
@@ -67,7 +67,7 @@ def prepare(raw: bytes, ask: Ask, policy: TrialPolicy, upstreams: dict[str, Upst
         rule = rule_for(policy, asked)
         upstream = upstreams[rule.upstream]
         if ask.protocol not in upstream.protocols:
-            raise Refused(404, "model", f"model {asked!r} is not served over {ask.protocol} in this trial")
+            raise Refused(404, "model", f"model {asked!r} is not served over {ask.protocol} here", model=asked)
         media = find_media(document, ask.protocol)
         edits = strip_side_doors(document)
         if not policy.hosted_tools:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from fakes.model_server.scenario import Call, Offered, Part, Text, Usage
 
 Json = dict[str, Any]
+CREATED = 1_760_000_000
+"""The same request always gets the same bytes."""
 
 
 class Reply(NamedTuple):
@@ -136,7 +137,7 @@ def _chat_text(reply: Reply) -> str:
 
 
 def _chat_head(reply: Reply, kind: str) -> Json:
-    return {"id": "chatcmpl-fake", "object": kind, "created": int(time.time()), "model": reply.model}
+    return {"id": "chatcmpl-fake", "object": kind, "created": CREATED, "model": reply.model}
 
 
 def _chat_document(reply: Reply) -> Json:
@@ -209,7 +210,7 @@ def _responses_document(reply: Reply) -> Json:
     usage = reply.usage
     total = usage.input + usage.cache_read + usage.cache_write
     return {
-        "id": "resp_fake", "object": "response", "created_at": int(time.time()), "status": "completed",
+        "id": "resp_fake", "object": "response", "created_at": CREATED, "status": "completed",
         "model": reply.model, "output": [_responses_item(n, part) for n, part in enumerate(reply.parts)],
         "usage": {
             "input_tokens": total, "input_tokens_details": {"cached_tokens": usage.cache_read},
