@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import CdbError
+from bench.redact import Redactor
 from bench.task import Task
 from harness.agents.agent import Agent, Output, Reported
 from harness.agents.media import kind_of
@@ -82,13 +83,13 @@ def take_account(agent: Agent, line: Line, folder: Path) -> Account:
     return Account(agent, folder, agent.reported(output), line.summary())
 
 
-def tell(agent: Agent, folder: Path, session: str) -> None:
+def tell(agent: Agent, folder: Path, session: str, redactor: Redactor) -> None:
     """Write the trial's trajectory. It is for reading: one that cannot be made is worth no trial, and says why."""
     if agent.protocol is None:
         return
     prompt = (folder / "request.md").read_text(encoding="utf-8", errors="replace")
     try:
-        write_trajectory(folder, agent_info(agent), session, prompt)
+        write_trajectory(folder, agent_info(agent), session, prompt, redactor)
     except (CdbError, OSError, ValueError, RecursionError) as error:
         said = f"{type(error).__name__}: {error}"
         (folder / "trajectory-error.txt").write_text(said, encoding="utf-8", errors="backslashreplace")

@@ -37,6 +37,8 @@ class ModelSettings:
     rules: tuple[ModelRule, ...]
     caps: Caps = field(default_factory=lambda: Caps(usd=10.0, tokens=10_000_000, requests=400))
     hosted_tools: bool = False
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """The operator's keys: taken out of whatever people read."""
     budget_grace_s: float = 30.0
     """How long an agent may go on after its budget is used up: to write down what it has."""
 

@@ -93,4 +93,10 @@ def model_settings(agent: Agent, wish: ModelWish, conditions: Conditions) -> Ite
     config = wish.configuration()
     rule = wish.rule(agent, config)
     with Gateway(config) as gateway:
-        yield ModelSettings(gateway, (rule,), wish.caps, conditions.hosted_tools)
+        yield ModelSettings(gateway, (rule,), wish.caps, conditions.hosted_tools, _secrets(config))
+
+
+def _secrets(config: GatewayConfig) -> tuple[str, ...]:
+    """Keys of every upstream, as far as they stand in this process's environment."""
+    named = (os.environ.get(upstream.key_env, "") for upstream in config.upstreams.values() if upstream.key_env)
+    return tuple(sorted({key for key in named if key}))

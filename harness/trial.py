@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from git import GitError
 
 from bench.errors import CdbError, InfraError, UsageError
 from bench.outcomes import TRIAL
+from bench.redact import Redactor
 from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
 from bench.task import Task
 from harness.account import copy_logs, take_account, tell
@@ -26,6 +27,7 @@ from harness.line import Line, ModelSettings, open_line
 from harness.patch import write_patch
 from harness.prompt import prompt
 from harness.snapshot import snapshot_policy
+from harness.transcript import redact_logs
 from harness.watch import Watch
 from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Refused, Sandbox, SandboxSpec, TreeTooLarge
 
@@ -134,13 +136,17 @@ def _solve(
                 report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
             line.close()  # not before: the engine copies out of a container only while all its mounts are there
             account = take_account(agent, line, folder)
-            tell(agent, folder, label)
+            redactor = Redactor(settings.models.secrets if settings.models else ())
+            tell(agent, folder, label, redactor)
+            redact_logs(folder, redactor)
         described = describe_tree(staged / "tree", task.start_entries)
         outcome, reason = _outcome(ended, settings)
         decision = account.decide(task, outcome, reason, watch.why, ended.exit_code, bool(described["changed_files"]))
+        decision = replace(decision, reason=redactor.text(decision.reason))
+        said = redactor.value(account.record())
         patch = _patch(task, staged / "tree", described, folder)
         if not TRIAL[decision.outcome].submission:
-            return _kept_unsealed(task, staged / "tree", folder, decision, account.record(), ended)
+            return _kept_unsealed(task, staged / "tree", folder, decision, said, ended)
         manifest = SubmissionManifest(
             case=task.case_id,
             agent=agent.name,
@@ -170,7 +176,7 @@ def _solve(
         ended.exit_code,
         manifest.duration_s or 0,
         decision.flags,
-        account.record(),
+        said,
     )
 
 

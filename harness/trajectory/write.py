@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from bench import __version__
 from bench.atomic import write_bytes, write_json
 from bench.errors import DataError
+from bench.redact import Redactor
 from harness.agents.agent import Agent
 from harness.trajectory import anthropic, gemini, openai
 from harness.trajectory.atif import (
@@ -31,7 +32,8 @@ from harness.trajectory.atif import (
     Trajectory,
 )
 from harness.trajectory.said import Call, Media, Message, Part, Reply, Result, Text, sse_events
-from sandboxes.gateway.records import CallRecord, read_body, read_calls
+from sandboxes.gateway.bodies import Bodies
+from sandboxes.gateway.records import CallRecord, read_calls
 from sandboxes.packs.store import need_pack
 
 FILE = "trajectory.json"
@@ -69,8 +71,9 @@ READERS = {
 }
 
 
-def write_trajectory(folder: Path, agent: AgentInfo, session: str, prompt: str) -> Path:
-    """Write `folder/trajectory.json` from the records in `folder`; pictures and sounds go to `folder/media/`.
+def write_trajectory(folder: Path, agent: AgentInfo, session: str, prompt: str, redactor: Redactor) -> Path:
+    """Write `folder/trajectory.json` from the records in `folder`, without secrets; pictures and sounds go to
+    `folder/media/`.
 
     `prompt` stands as the only step where the agent never called its model. Raises DataError for records that
     cannot be read.
@@ -87,7 +90,7 @@ def write_trajectory(folder: Path, agent: AgentInfo, session: str, prompt: str) 
         final_metrics=teller.final(),
     )
     path = folder / FILE
-    write_json(path, trajectory.model_dump(mode="json", exclude_none=True))
+    write_json(path, redactor.value(trajectory.model_dump(mode="json", exclude_none=True)))
     return path
 
 
@@ -108,6 +111,7 @@ class _Teller:
         """Tool call ids without a result yet, and the index of their step."""
         self._failed = 0
         self._calls: list[CallRecord] = []
+        self._bodies: Bodies | None = None
 
     def take(self, call: CallRecord) -> None:
         self._calls.append(call)
@@ -210,7 +214,10 @@ class _Teller:
         return ContentPart.model_validate({"type": kind, "source": MediaSource(media_type=mime, path=name)})
 
     def _body(self, digest: str) -> bytes:
-        return read_body(self._folder, digest) if digest else b""
+        if not digest:
+            return b""
+        self._bodies = self._bodies or Bodies(self._folder)
+        return self._bodies.read(digest)
 
     def _reply_body(self, call: CallRecord) -> bytes:
         raw = self._body(call.response_sha256)

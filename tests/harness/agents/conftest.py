@@ -94,6 +94,7 @@ def trial(
                         gateway,
                         (rule,),
                         caps or Caps(usd=10, tokens=10_000_000, requests=100),
+                        secrets=(KEY,),
                         budget_grace_s=grace_s,
                     ),
                     report=said.append,

@@ -66,6 +66,20 @@ def test_c46_nothing_an_agent_can_see_works_elsewhere(
     assert all(token["OPENAI_API_KEY"] not in json.dumps(one) for one in headers)
 
 
+def test_c130_keys_are_taken_out_of_what_people_read_and_never_out_of_the_work(
+    trial: Callable[..., Seen], scripted: Callable[..., Agent]
+) -> None:
+    other = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 4
+    say_it = f"echo 'export const key = \"{other}\"' > app.js; echo {other}; echo {KEY} >&2; mkdir -p ~/logs; echo {KEY} > ~/logs/own.txt; echo ASIAPACIFIC sk-learn-for-people"
+    seen = trial(scripted(["bash", "-c", say_it], logs=["logs"]), {})
+    assert seen.result.outcome == "ok"
+    read = [seen.folder / name for name in ("stdout.log", "stderr.log", "agent/logs/own.txt")]
+    assert not [path for path in read if other in path.read_text() or KEY in path.read_text()]
+    assert "[redacted]" in read[0].read_text()
+    assert "ASIAPACIFIC sk-learn-for-people" in read[0].read_text()
+    assert other in (seen.tree / "app.js").read_text()
+
+
 def test_c32_a_command_that_reads_its_input_first_gets_its_end_at_once(
     trial: Callable[..., Seen], scripted: Callable[..., Agent]
 ) -> None:
