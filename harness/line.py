@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.errors import InfraError
-from harness.agents.agent import Agent, AgentSetupError, ModelAccess, WireProtocol
+from harness.agents.agent import Agent, AgentSetupError, ModelAccess
 from sandboxes.gateway.client import Gateway, TrialGateway
 from sandboxes.gateway.policy import Caps, ModelRule, TrialPolicy
 from sandboxes.gateway.records import TrialSummary
@@ -88,11 +88,7 @@ def open_line(agent: Agent, settings: ModelSettings | None, folder: Path, label:
             model=agent.model,
             base_url=trial.base_url,
             token=trial.token,
-            env=environment(trial, agent.protocol),
+            env=trial.env(agent.protocol),
             hosted_tools=settings.hosted_tools,
         )
         yield Line([*mounts, trial.mount], access, trial)
-
-
-def environment(trial: TrialGateway, protocol: WireProtocol) -> dict[str, str]:
-    return dict(trial.env(protocol))

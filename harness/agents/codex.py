@@ -38,7 +38,7 @@ class Codex(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         end, turns = None, 0
         for event in events(output.stdout):  # an item of type `error` may be a mere warning
             if event.get("type") in ("turn.completed", "turn.failed"):

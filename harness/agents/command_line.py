@@ -13,7 +13,7 @@ from sandboxes.packs.store import need_pack
 @dataclass(frozen=True)
 class CommandLineAgent:
     """A pinned command line with a model behind the trial's gateway. Adapters fill in the four class variables,
-    `_launch` and `_reported`."""
+    `_launch` and `reported`."""
 
     model: str | None = None
 
@@ -47,7 +47,4 @@ class CommandLineAgent:
         raise NotImplementedError
 
     def reported(self, output: Output) -> Reported:
-        return self._reported(output)
-
-    def _reported(self, output: Output) -> Reported:
         raise NotImplementedError

@@ -57,7 +57,7 @@ class MiniSweAgent(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         try:
             told = json.loads((output.own / _TRAJECTORY).read_bytes())
             info: dict[str, Any] = told["info"]

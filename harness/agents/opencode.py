@@ -48,7 +48,7 @@ class OpenCode(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         failure, finished, turns = "", False, 0
         for event in events(output.stdout):
             if event.get("type") == "error":

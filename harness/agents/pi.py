@@ -36,7 +36,7 @@ class Pi(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "agent_end")
         messages = end.get("messages") if end else None
         if not isinstance(messages, list) or not messages or not isinstance(messages[-1], dict):

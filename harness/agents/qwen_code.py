@@ -45,7 +45,7 @@ class QwenCode(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "result")
         if end is None:
             return Reported(ok=False, reason="it ended with no result event")

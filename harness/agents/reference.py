@@ -50,7 +50,7 @@ class ReferenceAgent(CommandLineAgent):
             passed=counts(media),
         )
 
-    def _reported(self, output: Output) -> Reported:
+    def reported(self, output: Output) -> Reported:
         end = last_event(output.stdout, "end")
         if end is None:
             return Reported(ok=False, reason="it ended with no end event")
