@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from bench.errors import UsageError
@@ -12,8 +13,8 @@ from sandboxes.packs.store import find_pack
 
 
 def overview() -> list[dict[str, Any]]:
-    """One row an agent: `name`, `protocol`, `key_env` (for the provider's own address), `native`, `version`,
-    `installed` (None: there is nothing to install), `needs`."""
+    """One row an agent: `name`, `protocol`, `key_env` (for the provider's own address), `native`, `pack`,
+    `version`, `installed` (None: there is nothing to install), `needs`."""
     return [_row(name) for name in shipped_agents()]
 
 
@@ -24,6 +25,7 @@ def _row(name: str) -> dict[str, Any]:
         "protocol": agent.protocol,
         "key_env": _key_env(agent.protocol) if agent.protocol else None,
         "native": sorted(agent.modalities),
+        "pack": agent.pack,
         "version": None,
         "installed": None,
         "needs": "",
@@ -44,7 +46,9 @@ def _installed(pack: str) -> bool:
 
 
 def _key_env(protocol: str) -> str | None:
-    for upstream in default_upstreams().values():
+    """The variable that is set, or the usual one where none is."""
+    environ = {"GEMINI_API_KEY": "unset", **os.environ} if not os.environ.get("GOOGLE_API_KEY") else os.environ
+    for upstream in default_upstreams(environ).values():
         if protocol in upstream.protocols:
             return upstream.key_env
     return None
@@ -52,7 +56,7 @@ def _key_env(protocol: str) -> str | None:
 
 def lines(rows: list[dict[str, Any]]) -> list[str]:
     """For people: a table."""
-    head = f"{'agent':<16} {'protocol':<17} {'key':<18} {'passes natively':<24} installed"
+    head = f"{'agent':<20} {'protocol':<17} {'key':<18} {'passes natively':<24} installed"
     return [head, *(_line(row) for row in rows)]
 
 
@@ -60,7 +64,7 @@ def _line(row: dict[str, Any]) -> str:
     if row["installed"] is None:
         state = "nothing to install"
     else:
-        state = row["version"] if row["installed"] else f"no: cdb agents install {row['name']}"
+        state = row["version"] if row["installed"] else f"no: cdb agents install {row['pack']}"
         state += f" (needs {row['needs']})" if row["needs"] else ""
     native = ", ".join(row["native"]) or "-"
-    return f"{row['name']:<16} {row['protocol'] or '-':<17} {row['key_env'] or '-':<18} {native:<24} {state}"
+    return f"{row['name']:<20} {row['protocol'] or '-':<17} {row['key_env'] or '-':<18} {native:<24} {state}"
