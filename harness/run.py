@@ -147,6 +147,7 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.digest,
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
+        flags=tuple(manifest.flags),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})
     return result

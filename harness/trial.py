@@ -202,7 +202,7 @@ def _run(
             stdin=Path(stdin.name) if launch.stdin is not None else None,
             stdout=stdout,
             stderr=stderr,
-            stop=watch if line.access else None,
+            stop=watch,
         )
     return ended, watch
 

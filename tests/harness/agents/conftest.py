@@ -72,6 +72,7 @@ def trial(
         caps: Caps | None = None,
         grace_s: float = 5.0,
         key_required: str = KEY,
+        case: Task | None = None,
     ) -> Seen:
         if isinstance(agent, str):
             need(agent)
@@ -99,9 +100,9 @@ def trial(
                     ),
                     report=said.append,
                 )
-                result = run_trial(task(request), agent, settings, folder, DockerSandbox)
+                result = run_trial(case or task(request), agent, settings, folder, DockerSandbox)
             requests = server.requests()
-        manifest = read_manifest(settings.submissions, "one")
+        manifest = read_manifest(settings.submissions, result.case)
         if manifest:
             check_seal(settings.submissions, manifest)
         return Seen(result, manifest, settings.submissions, folder, requests, said)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from agent_trials import ALL, KEY, PHOTO, PICTURE, Seen, base64_of, script
 
+from bench.task import read_task
 from harness.agents.catalogue import COMMAND_LINES
 from harness.trajectory.atif import Step, Trajectory
 
 pytestmark = pytest.mark.docker
 ODD = '/clear the "board; touch /tmp/pwn; $(id) `x` {{k}} {0} %s a @ b 中文 😀 \\n C:\\new </candidate>'
 LONG = ODD + "\n" + "Make the heading say hello, and mind the margins. " * 6000
+SAMPLE = Path(__file__).parent.parent.parent.parent / "harness/sample/cases"
 REENCODES = ("qwen-code",)
 """Agents that send a picture in another form than the file's bytes."""
 
@@ -71,6 +75,29 @@ def test_an_agent_does_its_task_and_all_of_it_is_on_record(trial: Callable[..., 
     # C46: nothing that works elsewhere is in the run's folder.
     run = seen.folder.parent.parent
     assert not [path for path in run.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "file", "kind"),
+    [
+        ("claude-code", "expense-report", "travel-policy-2026.pdf", "document"),
+        ("gemini-cli", "expense-report", "travel-policy-2026.pdf", "document"),
+        ("gemini-cli", "clinic-booking", "voice-note.mp3", "audio"),
+    ],
+)
+def test_c50_an_attachment_reaches_a_model_that_takes_its_kind(
+    trial: Callable[..., Seen], name: str, case: str, file: str, kind: str
+) -> None:
+    task = read_task(SAMPLE / case)
+    look = f"sha256sum _attachments/{file} | cut -c 1-64 > seen.txt"
+    seen = trial(name, {"turns": script(name, look)}, case=task)
+    assert seen.result.outcome == "ok", seen.result.reason
+    content = (task.project / "_attachments" / file).read_bytes()
+    assert base64_of(content) in seen.prompts[0]
+    assert seen.result.account["media"][kind] >= 1
+    assert "blind" not in seen.result.flags
+    told = (seen.submissions / case / "seen.txt").read_text().strip()
+    assert told == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("name", ("claude-code", "codex", "gemini-cli"))
