@@ -102,7 +102,7 @@ class Bodies:
             with self._path.open("rb") as pack:
                 size = os.fstat(pack.fileno()).st_size
                 while line := pack.readline():
-                    told = json.loads(line) if line.endswith(b"\n") else {"size": size}
+                    told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"size": size}
                     at = pack.tell()
                     if at + told["size"] + 1 > size:
                         break  # torn
