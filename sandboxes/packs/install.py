@@ -42,6 +42,7 @@ _NPM = {
     "npm_config_ignore_scripts": "true",
     "npm_config_replace_registry_host": "always",
     "npm_config_fetch_timeout": "300000",
+    "npm_config_fetch_retries": "0",  # the mirror tries again by itself
 }
 Progress = Callable[[str], None]
 
