@@ -28,7 +28,7 @@ class GeminiCli(CommandLineAgent):
 
     name: ClassVar[str] = "gemini-cli"
     protocol: ClassVar[WireProtocol] = "gemini"
-    modalities: ClassVar[frozenset[MediaKind]] = frozenset({"image", "audio", "document"})
+    modalities: ClassVar[frozenset[MediaKind]] = frozenset({"image", "audio", "video", "document"})
     own_logs: ClassVar[tuple[str, ...]] = (".gemini/tmp",)
 
     def _launch(self, task: Task, access: ModelAccess) -> Launch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,15 +15,20 @@ MAX_INLINE_BYTES = 3_750_000
 """Largest file handed over natively: 5 MB as base64, the strictest provider's limit for one image."""
 MAX_INLINE_FILES = 20
 """More images than this make one provider refuse pictures over 2000 pixels."""
+MAX_INLINE_TOTAL_BYTES = 15_000_000
+"""Of all together: 20 MB as base64, with room for a conversation below the strictest limit of a request, 32 MB."""
 ATTACHED = "attached"
 """Folder in the home for copies under names that need no quoting."""
 
-_TYPES: dict[str, MediaKind] = {
-    ".png": "image", ".jpg": "image", ".jpeg": "image", ".gif": "image", ".webp": "image",
-    ".mp3": "audio", ".wav": "audio", ".m4a": "audio", ".ogg": "audio", ".flac": "audio", ".aac": "audio",
-    ".mp4": "video", ".webm": "video", ".mov": "video", ".mkv": "video",
-    ".pdf": "document",
+_TYPES: dict[str, tuple[MediaKind, str]] = {
+    ".png": ("image", "image/png"), ".jpg": ("image", "image/jpeg"), ".jpeg": ("image", "image/jpeg"),
+    ".gif": ("image", "image/gif"), ".webp": ("image", "image/webp"),
+    ".mp3": ("audio", "audio/mpeg"), ".wav": ("audio", "audio/wav"), ".m4a": ("audio", "audio/mp4"),
+    ".ogg": ("audio", "audio/ogg"), ".flac": ("audio", "audio/flac"), ".aac": ("audio", "audio/aac"),
+    ".mp4": ("video", "video/mp4"), ".webm": ("video", "video/webm"), ".mov": ("video", "video/quicktime"),
+    ".mkv": ("video", "video/x-matroska"), ".pdf": ("document", "application/pdf"),
 }  # fmt: skip
+"""By suffix, not by this machine's own table of types, which differs from machine to machine."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +48,27 @@ class Media:
 
 def kind_of(name: str) -> MediaKind | None:
     """What a file is taken for by its name; None for what no model takes."""
-    return _TYPES.get(PurePosixPath(name).suffix.lower())
+    found = _TYPES.get(PurePosixPath(name).suffix.lower())
+    return found[0] if found else None
 
 
 def native_media(task: Task, kinds: Iterable[MediaKind]) -> list[Media]:
     """Annotation first, then attachments, of those kinds, small enough and few enough to be handed over whole."""
     wanted = set(kinds)
     found: list[Media] = []
+    room = MAX_INLINE_TOTAL_BYTES
     for name in (*task.annotations, *task.attachments):
         suffix, kind = PurePosixPath(name).suffix.lower(), kind_of(name)
         source = task.project / name
-        if kind not in wanted or kind is None or source.is_symlink() or source.stat().st_size > MAX_INLINE_BYTES:
+        if kind not in wanted or kind is None or source.is_symlink():
             continue
-        mime = mimetypes.guess_type(f"x{suffix}")[0] or "application/octet-stream"
-        found.append(Media(kind, source, f"{WORKSPACE}/{name}", f"{ATTACHED}/{len(found) + 1:02}{suffix}", mime))
+        size = source.stat().st_size
+        if size > min(MAX_INLINE_BYTES, room):
+            continue
+        room -= size
+        found.append(
+            Media(kind, source, f"{WORKSPACE}/{name}", f"{ATTACHED}/{len(found) + 1:02}{suffix}", _TYPES[suffix][1])
+        )
     return found[:MAX_INLINE_FILES]
 
 

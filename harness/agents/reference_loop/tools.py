@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import mimetypes
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ MAX_CHARS = 30_000
 MAX_LINES = 2_000
 MAX_IMAGE_BYTES = 3_750_000
 RUN_S = 120
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 
 
 class Outcome(NamedTuple):
@@ -106,12 +105,12 @@ def run(command: str, timeout_s: int = RUN_S) -> Outcome:
 def view_image(path: str) -> Outcome:
     """A picture, to be looked at."""
     file = _existing(path)
-    mime = mimetypes.guess_type(file.name)[0] or ""
-    if mime not in _IMAGES:
+    kind = _IMAGES.get(file.suffix.lower())
+    if kind is None:
         raise Refused(f"{path} is no png, jpeg, gif or webp; convert it first, for example with ffmpeg")
     if file.stat().st_size > MAX_IMAGE_BYTES:
         raise Refused(f"{path} is over {MAX_IMAGE_BYTES} bytes; make a smaller copy, for example with ffmpeg")
-    return Outcome(f"[{path}]", f"data:{mime};base64,{base64.b64encode(file.read_bytes()).decode()}")
+    return Outcome(f"[{path}]", f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}")
 
 
 TOOLS: dict[str, Callable[..., Outcome]] = {

@@ -83,6 +83,7 @@ def test_an_agent_does_its_task_and_all_of_it_is_on_record(trial: Callable[..., 
         ("claude-code", "expense-report", "travel-policy-2026.pdf", "document"),
         ("gemini-cli", "expense-report", "travel-policy-2026.pdf", "document"),
         ("gemini-cli", "clinic-booking", "voice-note.mp3", "audio"),
+        ("gemini-cli", "task-board", "old-board.mp4", "video"),
     ],
 )
 def test_c50_an_attachment_reaches_a_model_that_takes_its_kind(
