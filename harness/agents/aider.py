@@ -14,8 +14,19 @@ from sandboxes.sandbox import HOME
 _HISTORY = "aider"
 
 
+_START = (
+    "test -e .git || { git init -q && git add -Af && "
+    "git -c user.name=baseline -c user.email=baseline@localhost commit -qm baseline; } >/dev/null 2>&1; "
+    '"$@"; code=$?; rm -rf .aider.tags.cache*; exit $code'
+)
+"""It knows no files but those of a repository, so there is one (no snapshot takes it along). Its index of the
+sources, which it can only put into the workspace, is removed at its end. The text is constant, the command its
+arguments."""
+
+
 class Aider(CommandLineAgent):
-    """One turn: the request as its message file, edits as text blocks, no git, its own files outside the workspace.
+    """One turn: the request as its message file, edits as text blocks, its own files outside the workspace. Pictures
+    are files to read: as files to edit they would make their own folder the place where it writes.
 
     It says nothing that tells success from failure: whether there was a reply is the gateway's to know.
     """
@@ -27,13 +38,16 @@ class Aider(CommandLineAgent):
 
     def _launch(self, task: Task, access: ModelAccess) -> Launch:
         media = native_media(task, self.modalities)
-        argv = [self.program, "--yes-always", "--no-check-update", "--analytics-disable", "--no-show-model-warnings"]
-        argv += ["--no-show-release-notes", "--no-detect-urls", "--no-pretty", "--no-git", "--edit-format", "diff"]
+        argv = ["bash", "-c", _START, "aider", self.program, "--yes-always", "--no-check-update"]
+        argv += ["--analytics-disable", "--no-show-model-warnings", "--no-show-release-notes", "--no-detect-urls"]
+        argv += ["--no-pretty", "--no-gitignore", "--no-auto-commits", "--no-dirty-commits", "--edit-format", "diff"]
         argv += ["--model", f"openai/{access.model}", "--message-file", f"{HOME}/{_HISTORY}/message.md"]
         for kind in ("chat", "input", "llm"):
             argv += [f"--{kind}-history-file", f"{HOME}/{_HISTORY}/{kind}.md"]
+        for one in media:
+            argv += ["--read", one.home_path]
         return Launch(
-            argv=[*argv, *(one.home_path for one in media)],
+            argv=argv,
             env={**access.env, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "TERM": "dumb"},
             home_files={
                 f"{_HISTORY}/message.md": typed_prompt(task).encode("utf-8", "surrogatepass"),

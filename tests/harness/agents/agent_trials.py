@@ -92,7 +92,8 @@ def script(name: str, *commands: str, last: str = "All done.") -> list[list[dict
             f"{target}\n```\n<<<<<<< SEARCH\n=======\n{text}\n>>>>>>> REPLACE\n```\n"
             for text, target in (command.removeprefix("echo ").split(" > ") for command in commands)
         )
-        return [[say(blocks + last)]] * 30  # its own examples count as earlier turns
+        examples = 30  # of its own, which count as earlier turns
+        return [[say(blocks + last)]] * examples
     end = [run(FINISH)] if name == "mini-swe-agent" else [say(last)]
     return [*([run(command)] for command in commands), end]
 
