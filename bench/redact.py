@@ -23,7 +23,7 @@ HELD_CHARS = 16 * 1024
 
 _FORMS = re.compile(
     r"""(?<![A-Za-z0-9_-])(?:
-        sk-(?:ant|proj|or|svcacct|admin|lf|None)-[A-Za-z0-9_-]{10,}
+        sk-(?:ant|proj|or|svcacct|admin|lf|None)-[A-Za-z0-9_-]{10,400}
       | sk-[A-Za-z0-9]{20,}
       | AIza[A-Za-z0-9_-]{30,}
       | ya29\.[A-Za-z0-9_-]{20,}
@@ -41,7 +41,7 @@ _FORMS = re.compile(
     re.VERBOSE,
 )
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.{1,8192}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{1,16384}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
 )
 _QUOTES = r"""[\\"']{0,3}"""
 _HEADER = re.compile(

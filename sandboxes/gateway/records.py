@@ -49,6 +49,7 @@ class CallRecord(BaseModel):
     model_sent: str = ""
     model_answered: str = ""
     stream: bool = False
+    sent: bool = False
     status: int = 0
     upstream_status: int | None = None
     ended: Ended = "ok"
@@ -120,7 +121,7 @@ def read_calls(folder: Path) -> list[CallRecord]:
 
 
 class Writer:
-    """Writes one trial's records. Every line is there once the trial is closed."""
+    """Writes one trial's records. A call's line is there when its client has seen the answer's end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -183,9 +184,8 @@ class Tally:
         for edit in record.get("edits", ()):
             if edit["edit"] == "strip_hosted_tool":
                 self._counters["hosted_tools_stripped"][edit["what"]] += 1
-        if record["kind"] == "count":
-            return
-        self._add_model_call(record)
+        if record["kind"] == "model" and record.get("sent"):
+            self._add_model_call(record)
 
     def _add_model_call(self, record: dict[str, Any]) -> None:
         self._sums["calls"] += 1

@@ -26,7 +26,7 @@ async def relay(
     encoding = answer.headers.get("Content-Encoding", "").lower().replace("identity", "")
     call.reader = UsageReader(call.ask.protocol, events="event-stream" in kind, encoding=encoding)
     mask = KeyMask(route.secrets())
-    response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=_returned(answer, mask))
+    response = _Relayed(status=answer.status, reason=answer.reason, headers=_returned(answer, mask))
     watch = _Watch(answer, idle_s)
     try:
         await _write(response, b"", request)
@@ -36,11 +36,14 @@ async def relay(
             passed = mask.feed(chunk)
             call.took(passed)
             call.reader.feed(chunk)
+            if answer.content.at_eof():
+                response.last = passed
+                break
             await _write(response, passed)
             watch.touch()
         if held := mask.end():
             call.took(held)
-            await _write(response, held)
+            response.last += held
     except aiohttp.ClientError as error:
         call.ended = "idle_timeout" if watch.fired else "upstream_cut"
         call.note = f"silent for {idle_s:g} s" if watch.fired else named(error, route)
@@ -68,6 +71,17 @@ def _learn(call: Call, route: Route, answer: aiohttp.ClientResponse) -> None:
         route.pause.fine()
 
 
+class _Relayed(web.StreamResponse):
+    """An answer whose last piece goes out with its end, after the handler has returned: by then the call is settled
+    and written down, so whoever has seen the end of an answer finds its record."""
+
+    last = b""
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        data, self.last = self.last or data, b""
+        await super().write_eof(data)
+
+
 async def _write(response: web.StreamResponse, data: bytes, request: web.BaseRequest | None = None) -> None:
     """Send to the agent (with `request`: the head first). Raises ConnectionResetError, which is not aiohttp's
     own: an error of the agent's connection must not look like one of the upstream's."""
@@ -81,7 +95,7 @@ async def _write(response: web.StreamResponse, data: bytes, request: web.BaseReq
 
 
 class _Watch:
-    """Closes an answer that has been silent for too long."""
+    """Ends the reading of an answer that has been silent for too long."""
 
     def __init__(self, answer: aiohttp.ClientResponse, idle_s: float) -> None:
         self.fired = False
@@ -103,7 +117,6 @@ class _Watch:
             return
         self.fired = True
         self._answer.content.set_exception(aiohttp.ServerTimeoutError("the upstream fell silent"))
-        self._answer.close()
 
 
 def _returned(answer: aiohttp.ClientResponse, mask: KeyMask) -> CIMultiDict[str]:

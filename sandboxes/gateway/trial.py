@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+import traceback
 from collections.abc import Mapping
 
 import aiohttp
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from bench.errors import UsageError
 from sandboxes.gateway import edits, refusals, routes
@@ -28,6 +29,8 @@ MOST_SMALL_RECORDS = 2000
 """Refused requests and probes are written down up to this number, and counted beyond: no agent fills the disk."""
 MOST_BODY_BYTES = 4 * 1024 * 1024 * 1024
 MOST_AT_ONCE = 64
+MOST_HELD_BYTES = 256 * 1024 * 1024
+"""Requests of one trial that are held in memory at the same time."""
 
 
 class Trial:
@@ -51,6 +54,7 @@ class Trial:
         self._small_records = 0
         self._count_calls = 0
         self._body_bytes = 0
+        self._held_bytes = 0
         self._waiting = 0
         self._waiting_since = 0.0
         self._waited_s = 0.0
@@ -104,6 +108,10 @@ class Trial:
         except (ConnectionError, web.RequestPayloadError):
             call.ended = "client_gone"
             raise ConnectionResetError("the client is gone") from None
+        except Exception as error:  # noqa: BLE001  (a call's outermost edge: recorded, and other calls go on)
+            traceback.print_exc()
+            call.ended, call.note = "upstream_error", f"fault of the gateway: {type(error).__name__}: {error}"[:500]
+            return self._own(call, 500, self._error(call, 500, call.note), code="fault")
         finally:
             self._finish(call)
             self._tasks.discard(task)
@@ -127,7 +135,7 @@ class Trial:
         if self._fault:
             raise Refused(503, "record", self._fault)
         call.request_headers = {name: headers[name][:500] for name in REQUEST_HEADERS if name in headers}
-        call.raw = await self._read(request)
+        call.raw = await self._read(call, request)
         prepared = edits.prepare(call.raw, ask, self.policy, self._told)
         call.prepared, call.upstream = prepared, prepared.rule.upstream
         route = self._routes[prepared.rule.upstream]
@@ -143,17 +151,23 @@ class Trial:
         found = [hmac.compare_digest(one.encode("utf-8", "replace"), self._token) for one in told]
         return any(found)
 
-    async def _read(self, request: web.BaseRequest) -> bytes:
+    async def _read(self, call: Call, request: web.BaseRequest) -> bytes:
         limit = self.policy.max_request_bytes
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise Refused(415, "request", "send the body uncompressed: the policy has to read it")
         if (request.content_length or 0) > limit:
             raise Refused(413, "request", f"a request may have {limit} bytes")
-        pieces, size = [], 0
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # the answer itself has not begun
+        pieces = []
         async for chunk in request.content.iter_any():
-            size += len(chunk)
-            if size > limit:
+            call.held_bytes += len(chunk)
+            self._held_bytes += len(chunk)
+            if call.held_bytes > limit:
                 raise Refused(413, "request", f"a request may have {limit} bytes")
+            if self._held_bytes > MOST_HELD_BYTES:
+                raise Refused(503, "request", "too many large requests at once")
             pieces.append(chunk)
         return b"".join(pieces)
 
@@ -214,9 +228,15 @@ class Trial:
             told = f"the model's provider could not be asked ({type(error).__name__})"
             return self._own(call, 502, self._error(call, 502, told), code="upstream")
         try:
-            return await relay(call, request, route, answer, idle_s)
-        finally:
-            answer.close() if call.ended != "ok" else answer.release()
+            response = await relay(call, request, route, answer, idle_s)
+        except BaseException:
+            answer.close()  # the agent is gone or the trial over: end it upstream, too
+            raise
+        if call.ended == "ok":
+            answer.release()
+        else:
+            answer.close()
+        return response
 
     # ---- answers of our own and records -------------------------------------------------------------------
 
@@ -224,7 +244,7 @@ class Trial:
         refusal: Refusal = code  # type: ignore[assignment]
         call.refusal, call.ended, call.note = refusal, "refused", message[:500]
         response = self._own(call, status, self._error(call, status, message, code), code=code)
-        if status in {413, 415, 426}:
+        if status in {413, 415, 426, 503}:
             response.force_close()
         return response
 
@@ -238,6 +258,7 @@ class Trial:
 
     def _finish(self, call: Call) -> None:
         """Settle and write down; runs to its end whatever happened, a cancellation included."""
+        self._held_bytes -= call.held_bytes
         if call.reader is not None and call.ended in {"client_gone", "trial_ended"}:
             call.reader.end()
         if call.held is not None:

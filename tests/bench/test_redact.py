@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import time
 from urllib.parse import quote
 
 import pytest
@@ -148,6 +149,16 @@ def test_bytes_that_hold_no_secret_pass_unchanged_and_redacting_is_idempotent(da
     assert redactor.bytes(once) == once
     if MARK.encode() not in once:
         assert once == data
+
+
+@pytest.mark.parametrize(
+    "unit", ["-----BEGIN PRIVATE KEY-----", "sk-ant-", "https://a:", "API_KEY:", KEY[:6] + '"}', "eyJ."]
+)
+def test_c130_hostile_output_does_not_make_it_slow(unit: str) -> None:
+    text = unit * (500_000 // len(unit))
+    began = time.process_time()
+    Redactor([KEY]).text(text)
+    assert time.process_time() - began < 5
 
 
 def test_c130_a_short_configured_value_does_not_blank_ordinary_words() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import resource
@@ -246,7 +247,8 @@ def test_bytes_that_are_no_request_end_the_connection_and_nothing_else(
 @pytest.mark.parametrize(
     "raw",
     [
-        b"", b"{", b"[]", b"null", b'"m"', b'{"model":"m"} x', b'{"model":"m","model":"other"}', b'\xff{"model":"m"}',
+        b"", b"{", b"[]", b"null", b'"m"', b'{"model":"m"} x', b'{"model":"other","model":"m"}',
+        b'{"model":"m","tools":[{"type":"web_search"}],"tools":[]}', b'\xff{"model":"m"}',
         b'{"model":"other","Model":"m"}', b'{"model":"m","MODEL":"other"}', b'{"model":"m","Tools":[]}', b'{"model":["m"]}',
         b'{"model":"m\x00"}', b'{"model":"\\u006d","model":"x"}', b"\xef\xbb\xbf" + b'{"model":"m"}',
         b'{"model":"m","background":true}', b'{"a":' + b"[" * 100_000, b'{"model":"m","n":' + b"9" * 5000 + b"}",
@@ -260,6 +262,46 @@ def test_bodies_that_are_no_request_or_have_two_readings_are_refused(
     agent = open_trial()
     assert agent.ask(RESPONSES, raw).status in {400, 404}
     assert server.requests() == []
+    assert agent.ask(MESSAGES).status == 200
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"model":"m","x":[' + b"[]," * 8_000_000 + b"[]]}",
+        b"{" + b",".join(b'"%d":1' % number for number in range(300_000)) + b"}",
+        b'{"model":"m","tools":[' + b"{}," * 500_000 + b"{}]}",
+    ],
+    ids=["lists", "keys", "tools"],
+)
+def test_a_json_bomb_is_refused_at_once(play: Play, open_trial: OpenTrial, gateway: Gateway, raw: bytes) -> None:
+    server = play()
+    agent = open_trial()
+    began = time.monotonic()
+    assert agent.ask(RESPONSES, raw).status == 400
+    assert time.monotonic() - began < 5
+    assert server.requests() == []
+    status = Path(f"/proc/{gateway.pid}/status").read_text()
+    assert int(status.split("VmHWM:")[1].split()[0]) < 600 * 1024
+
+
+def test_large_requests_at_once_are_bounded(play: Play, open_trial: OpenTrial) -> None:
+    play()
+    agent = open_trial()
+    lines = []
+    for _ in range(5):
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(10)
+        line.connect(str(agent.trial.socket))
+        lines.append(line)
+        line.sendall(smuggle(agent.trial.token, "Content-Length: 60000000\r\n", b""))
+        with contextlib.suppress(OSError):
+            for _ in range(59):
+                line.sendall(b" " * 1_000_000)
+    wait_for(lambda: agent.trial.summary().refused.get("request"))
+    for line in lines:
+        line.close()
+    wait_for(lambda: agent.trial.summary().in_flight == 0)
     assert agent.ask(MESSAGES).status == 200
 
 
@@ -283,6 +325,31 @@ def test_a_compressed_request_is_refused_with_the_reason(play: Play, open_trial:
     answer = open_trial().ask(MESSAGES, b"\x1f\x8b", headers={"Content-Encoding": encoding})
     assert answer.status == 415 and "uncompressed" in answer.json()["error"]["message"]
     assert server.requests() == []
+
+
+def test_a_chunked_request_arrives_as_it_was(play: Play, open_trial: OpenTrial) -> None:
+    server = play()
+    agent = open_trial()
+    raw = json.dumps(body(MESSAGES)).encode()
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (raw[:7], raw[7:20], raw[20:])) + b"0\r\n\r\n"
+    answer = agent.raw(smuggle(agent.trial.token, "Connection: close\r\nTransfer-Encoding: chunked\r\n", pieces))
+    assert b" 200 " in answer[:20]
+    assert server.requests()[0]["body"].encode() == raw
+    assert "transfer-encoding" not in {name.lower() for name, _ in server.requests()[0]["headers"]}
+
+
+def test_a_client_that_waits_to_be_told_to_send_is_told(play: Play, open_trial: OpenTrial) -> None:
+    play()
+    agent = open_trial()
+    raw = json.dumps(body(MESSAGES)).encode()
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(5)
+        line.connect(str(agent.trial.socket))
+        head = f"Expect: 100-continue\r\nConnection: close\r\nContent-Length: {len(raw)}\r\n"
+        line.sendall(smuggle(agent.trial.token, head, b""))
+        assert line.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        line.sendall(raw)
+        assert line.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 def test_http_1_0_gets_its_stream_and_the_connection_ends(play: Play, open_trial: OpenTrial) -> None:

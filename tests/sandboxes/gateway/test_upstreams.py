@@ -266,3 +266,38 @@ def test_no_proxy_is_respected(
         agent = open_agent(gateway, tmp_path / "t")
         assert agent.ask(MESSAGES).status == 200
         agent.close()
+
+
+def test_the_documents_configuration_is_one(tmp_path: Path) -> None:
+    import re
+
+    text = (Path(__file__).parents[3] / "docs/gateway.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    file = tmp_path / "gateway.yaml"
+    file.write_text(example)
+    told = load_config(file, {})
+    assert {"house", "proxy", "login"} < set(told.upstreams) and told.prices["house-model"].output == 1.6
+
+
+def test_one_trial_by_hand_as_the_documents_say(play: Play, model: ModelServer, tmp_path: Path) -> None:
+    import signal
+    import sys
+    import urllib.request
+
+    play()
+    argv = [sys.executable, "-m", "sandboxes.gateway", "--try", "claude-sonnet-4-5", "--upstream", "anthropic"]
+    argv += ["--folder", str(tmp_path / "seen"), "--port", "0"]
+    env = os.environ | {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.address, "NO_PROXY": "127.0.0.1"}
+    process = subprocess.Popen(argv, env=env, cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        told = json.loads(process.stdout.readline())
+        raw = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 5, "messages": []}).encode()
+        request = urllib.request.Request(told["base_url"] + MESSAGES, raw, {"x-api-key": told["token"]})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+            assert answer.status == 200
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+        process.stdout.close()
+    assert json.loads((tmp_path / "seen/gateway.json").read_text())["calls"] == 1
