@@ -31,7 +31,7 @@ def request(body: dict[str, Any]) -> Iterator[Message | Result]:
             continue
         told = objects(content.get("parts"))
         for part in told:
-            if response := obj(part.get("functionResponse")):
+            if response := obj(part.get("functionResponse") or part.get("function_response")):
                 yield _result(response)
         if parts := tuple(_parts(told)):
             yield Message("user", parts)

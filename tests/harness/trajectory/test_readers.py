@@ -144,3 +144,18 @@ def test_nonsense_of_an_agent_is_read_as_nothing_much(protocol: str, odd: dict[s
 def test_an_address_that_holds_no_data_is_kept_as_an_address() -> None:
     assert url_media("https://example.org/a.png") == Media("", b"", "https://example.org/a.png")
     assert url_media(f"data:image/png;base64,{DATA}") == PICTURE
+
+
+def test_gemini_may_be_written_with_underscores() -> None:
+    told = {
+        "system_instruction": {"parts": [{"text": "Be good."}]},
+        "contents": [
+            {"role": "user", "parts": [{"inline_data": {"mime_type": "image/png", "data": DATA}}]},
+            {"role": "user", "parts": [{"function_response": {"name": "run", "response": {"output": "done"}}}]},
+        ],
+    }
+    assert list(READERS["gemini"].request(told)) == [
+        Message("system", (Text("Be good."),)),
+        Message("user", (PICTURE,)),
+        Result("", (Text("done"),), "run"),
+    ]
