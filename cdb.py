@@ -26,6 +26,8 @@ dataset_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="A downloaded release: check, extract, describe."
 )
 app.add_typer(dataset_app, name="dataset")
+agents_app = typer.Typer(rich_markup_mode=None, help="The agents there are; install their command lines.")
+app.add_typer(agents_app, name="agents")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
@@ -185,6 +187,18 @@ def solve(
     agent: Annotated[str, typer.Option(help="A shipped agent's name or a YAML file (docs/agents.md).")],
     out: Annotated[Path, typer.Option(help="The run's folder; each entry gets its own below it.")] = Path("runs/run"),
     model: Annotated[str | None, typer.Option(help="Model name handed to the agent.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="Who answers its model calls; by default its provider.")
+    ] = None,
+    gateway: Annotated[Path | None, typer.Option(help="Upstreams and prices as YAML (docs/gateway.md).")] = None,
+    max_usd: Annotated[float, typer.Option(min=0, help="Budget of a task; 0 is none.")] = 10.0,
+    max_tokens: Annotated[int, typer.Option(min=0, help="The same in tokens.")] = 10_000_000,
+    max_requests: Annotated[int, typer.Option(min=0, help="The same in model calls.")] = 400,
+    hosted_tools: Annotated[bool, typer.Option(help="Let the provider's own web search and the like run.")] = False,
+    egress: Annotated[str, typer.Option(help="Network of the agent: none, frozen or open.")] = "none",
+    media: Annotated[
+        str, typer.Option(help="native, or digest: the same texts and frames for every agent.")
+    ] = "native",
     attempt: Annotated[int, typer.Option(min=1)] = 1,
     submissions: Annotated[Path | None, typer.Option(help="Put the submissions here instead.")] = None,
     only: Only = "",
@@ -198,27 +212,42 @@ def solve(
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
     from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
+    from harness.models import Conditions, ModelWish, model_settings
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
+    from sandboxes.gateway.policy import Caps
     from sandboxes.images import image_tag
+    from sandboxes.packs.store import need_pack
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
+    conditions = Conditions(egress, hosted_tools, media)
+    conditions.check()
+    wish = ModelWish(
+        gateway, upstream, Caps(usd=max_usd or None, tokens=max_tokens or None, requests=max_requests or None)
+    )
+    identity = wish.describe(chosen)
+    if chosen.pack:
+        need_pack(chosen.pack).check()
     tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
-    settings = SolveSettings(
-        out=out,
-        image=image_tag("solver"),
-        submissions=submissions,
-        attempt=attempt,
-        timeout_s=timeout,
-        concurrency=concurrency,
-        keep_failed=keep_failed,
-    )
-    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
+    with model_settings(chosen, wish, conditions) as models:
+        settings = SolveSettings(
+            out=out,
+            image=image_tag("solver"),
+            submissions=submissions,
+            attempt=attempt,
+            timeout_s=timeout,
+            concurrency=concurrency,
+            keep_failed=keep_failed,
+            conditions=conditions,
+            models=models,
+            model_identity=identity,
+        )
+        summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:
@@ -408,13 +437,31 @@ def clean(
     _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 
 
-@app.command()
-def agents(as_json: Json = False) -> None:
-    """The agents that come with the package."""
-    from harness.agents.catalogue import shipped_agents
+@agents_app.callback(invoke_without_command=True)
+def agents(context: typer.Context, as_json: Json = False) -> None:
+    """The agents there are: what each needs, passes natively, and whether it is installed."""
+    if context.invoked_subcommand:
+        return
+    from harness.agents.overview import lines, overview
 
-    names = shipped_agents()
-    _answer(as_json, {"agents": names}, names)
+    rows = overview()
+    _answer(as_json, {"agents": rows}, lines(rows))
+
+
+@agents_app.command("install")
+def agents_install(
+    names: Annotated[list[str], typer.Argument(help="Agents to install, or `all`.")],
+    again: Annotated[bool, typer.Option("--again", help="Install anew what is installed already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Install pinned command lines once, as packs that containers see read-only."""
+    from sandboxes.packs.install import install_all
+
+    found = install_all(names, _progress, again=again)
+    lines = [f"{pack.recipe.name} {pack.record.version}: {pack.folder}" for pack in found.installed]
+    lines += [f"{name} skipped: {reason}" for name, reason in found.skipped.items()]
+    told = {pack.recipe.name: pack.record.model_dump(mode="json", by_alias=True) for pack in found.installed}
+    _answer(as_json, {"installed": told, "skipped": found.skipped}, lines)
 
 
 @app.command()

@@ -16,6 +16,8 @@ from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
 from harness.agents.agent import Agent
+from harness.line import ModelSettings
+from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
 from sandboxes.sandbox import Limits
 
@@ -37,6 +39,10 @@ class SolveSettings:
     limits: Limits = field(default_factory=Limits)
     concurrency: int = 2
     keep_failed: bool = False
+    conditions: Conditions = field(default_factory=Conditions)
+    models: ModelSettings | None = None
+    model_identity: dict[str, Any] = field(default_factory=dict)
+    """What the lock keeps of upstream and budget."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,8 @@ def _trial_job(
         timeout_s=settings.timeout_s,
         limits=settings.limits,
         keep_failed=settings.keep_failed,
+        models=settings.models,
+        report=lambda line: progress(f"{agent.name}: {line}"),
     )
 
     def job(task: Task) -> TrialResult:
@@ -141,6 +149,7 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.digest,
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
+        flags=tuple(manifest.flags),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})
     return result
@@ -156,7 +165,8 @@ def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[s
         "image": settings.image,
         "limits": asdict(settings.limits),
         "timeout_s": settings.timeout_s,
-        "conditions": {"egress": "none", "hosted_tools": "off", "media": "native"},
+        "conditions": settings.conditions.describe(),
+        **({"model": settings.model_identity} if settings.model_identity else {}),
         "versions": versions(),
     }
 

@@ -6,7 +6,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -144,6 +144,7 @@ class DockerSandbox:
         stdin: Path | None = None,
         stdout: Path | None = None,
         stderr: Path | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Exec:
         began = time.monotonic()
         before = cgroup.counts(self.id)
@@ -159,6 +160,7 @@ class DockerSandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
+                stop=stop,
             )
         except APIError as error:
             if self._is_running():

@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -52,8 +52,11 @@ def run(
     stdin: Path | None,
     stdout: Path | None,
     stderr: Path | None,
+    stop: Callable[[], bool] | None = None,
 ) -> Ended:
-    """Runs `argv` and waits for its main process, at most `deadline_s`. Raises docker's and requests' errors."""
+    """Runs `argv` and waits for its main process, at most `deadline_s` and until `stop` says so.
+
+    Raises docker's and requests' errors."""
     deadline = time.monotonic() + deadline_s
     made = again(
         lambda: client.api.exec_create(
@@ -66,7 +69,7 @@ def run(
         hijacked: Any = client.api.exec_start(made["Id"], socket=True)
         stream = _Stream(client, made["Id"], hijacked, outputs, source)
         try:
-            return stream.follow(deadline)
+            return stream.follow(deadline, stop or (lambda: False))
         finally:
             stream.leave()
     except APIError as error:
@@ -124,7 +127,7 @@ class _Stream:
         if already:
             self._take(buffer.read1(len(already)))
 
-    def follow(self, deadline: float) -> Ended:
+    def follow(self, deadline: float, stop: Callable[[], bool]) -> Ended:
         pause_s = _POLL_S[0]
         ask_at = time.monotonic() + pause_s
         while True:
@@ -135,6 +138,8 @@ class _Stream:
                 if not self._running():
                     self._drain()
                     return Ended(self._exit_code(), timed_out=False)
+                if stop():
+                    return Ended(None, timed_out=True)
                 pause_s = min(pause_s * 1.5, _POLL_S[1])
                 ask_at = time.monotonic() + pause_s
             self._wait(max(0.0, min(ask_at, deadline) - time.monotonic()))

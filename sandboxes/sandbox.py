@@ -6,7 +6,7 @@ kills and removes them. It does not own directories that were mounted into it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -185,10 +185,12 @@ class Sandbox(Protocol):
         stdin: Path | None = None,
         stdout: Path | None = None,
         stderr: Path | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Exec:
         """Run `argv` to its end. Returns when the main process exits, though children may still hold its
         output open. At the deadline the whole container is frozen, not killed: what lies in its tmpfs
-        volumes can still be copied out, and nothing in it runs any more. stdin is the file or nothing (EOF)."""
+        volumes can still be copied out, and nothing in it runs any more. stdin is the file or nothing (EOF).
+        `stop` is asked about once a second; True ends the run as the deadline does."""
 
     def spawn(
         self,
