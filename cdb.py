@@ -27,6 +27,8 @@ dataset_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="A downloaded release: check, extract, describe."
 )
 app.add_typer(dataset_app, name="dataset")
+agents_app = typer.Typer(rich_markup_mode=None, help="The agents there are; install their command lines.")
+app.add_typer(agents_app, name="agents")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
@@ -191,6 +193,18 @@ def solve(
     agent: Annotated[str, typer.Option(help="A shipped agent's name or a YAML file (docs/agents.md).")],
     out: Annotated[Path, typer.Option(help="The run's folder; each entry gets its own below it.")] = Path("runs/run"),
     model: Annotated[str | None, typer.Option(help="Model name handed to the agent.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="Who answers its model calls; by default its provider.")
+    ] = None,
+    gateway: Annotated[Path | None, typer.Option(help="Upstreams and prices as YAML (docs/gateway.md).")] = None,
+    max_usd: Annotated[float, typer.Option(min=0, help="Budget of a task; 0 is none.")] = 10.0,
+    max_tokens: Annotated[int, typer.Option(min=0, help="The same in tokens.")] = 10_000_000,
+    max_requests: Annotated[int, typer.Option(min=0, help="The same in model calls.")] = 400,
+    hosted_tools: Annotated[bool, typer.Option(help="Let the provider's own web search and the like run.")] = False,
+    egress: Annotated[str, typer.Option(help="Network of the agent: none, frozen or open.")] = "none",
+    media: Annotated[
+        str, typer.Option(help="native, or digest: the same texts and frames for every agent.")
+    ] = "native",
     attempt: Annotated[int, typer.Option(min=1)] = 1,
     submissions: Annotated[Path | None, typer.Option(help="Put the submissions here instead.")] = None,
     only: Only = "",
@@ -201,36 +215,55 @@ def solve(
     ] = 0.0,
     spent_usd: Annotated[float, typer.Option(min=0, help="What the run's other entries have spent of it.")] = 0.0,
     retry: Retry = None,
+    keep_failed: Annotated[
+        bool, typer.Option("--keep-failed", help="Keep the frozen container of every trial that did not end ok.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
     from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
+    from harness.models import Conditions, ModelWish, model_settings
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
     from sandboxes.engine import wait_until_up
+    from sandboxes.gateway.policy import Caps
     from sandboxes.images import image_tag
+    from sandboxes.packs.store import need_pack
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
+    conditions = Conditions(egress, hosted_tools, media)
+    conditions.check()
+    wish = ModelWish(
+        gateway, upstream, Caps(usd=max_usd or None, tokens=max_tokens or None, requests=max_requests or None)
+    )
+    identity = wish.describe(chosen)
+    if chosen.pack:
+        need_pack(chosen.pack).check()
     tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
-    settings = SolveSettings(
-        out=out,
-        image=image_tag("solver"),
-        submissions=submissions,
-        attempt=attempt,
-        timeout_s=timeout,
-        concurrency=concurrency,
-        run_usd=run_usd or None,
-        spent_usd=spent_usd,
-        retry=retry,
-        await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
-    )
-    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
+    with model_settings(chosen, wish, conditions) as models:
+        settings = SolveSettings(
+            out=out,
+            image=image_tag("solver"),
+            submissions=submissions,
+            attempt=attempt,
+            timeout_s=timeout,
+            concurrency=concurrency,
+            keep_failed=keep_failed,
+            run_usd=run_usd or None,
+            spent_usd=spent_usd,
+            retry=retry,
+            await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
+            conditions=conditions,
+            models=models,
+            model_identity=identity,
+        )
+        summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:
@@ -445,8 +478,15 @@ def compare(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    escape_suite: Annotated[
+        bool, typer.Option("--escape-suite", help="Try to get out of a container instead, in over a hundred ways.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
+    if escape_suite:
+        return _escape_suite(as_json)
     from sandboxes.doctor import run_checks
 
     found = run_checks()
@@ -459,26 +499,57 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+def _escape_suite(as_json: bool) -> None:
+    from sandboxes.escape.suite import run_suite
+
+    found = run_suite()
+    counts = {came: sum(f.came == came for f in found) for came in ("contained", "escaped", "unproved")}
+    lines = [f"{f.came:<9} {f.group:<10} {f.name:<28} {f.what}\n{'':21}{f.evidence}" for f in found]
+    lines.append(f"{len(found)} attempts: " + ", ".join(f"{number} {came}" for came, number in counts.items()))
+    _answer(as_json, {"attempts": [f._asdict() for f in found], **counts}, lines)
+    if counts["escaped"] or counts["unproved"]:
+        raise typer.Exit(1)
+
+
 @app.command()
 def clean(
     everything: Annotated[bool, typer.Option("--all", help="Also what belongs to runs that are alive.")] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Also what `solve --keep-failed` kept.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove containers, volumes and networks of dead runs; nothing that is not labelled as ours."""
     from sandboxes.reap import reap
 
-    removed = reap(all_mine=everything)
+    removed = reap(all_mine=everything, kept=kept)
     lines = [f"removed {thing.kind} {thing.name}" for thing in removed]
     _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 
 
-@app.command()
-def agents(as_json: Json = False) -> None:
-    """The agents that come with the package."""
-    from harness.agents.catalogue import shipped_agents
+@agents_app.callback(invoke_without_command=True)
+def agents(context: typer.Context, as_json: Json = False) -> None:
+    """The agents there are: what each needs, passes natively, and whether it is installed."""
+    if context.invoked_subcommand:
+        return
+    from harness.agents.overview import lines, overview
 
-    names = shipped_agents()
-    _answer(as_json, {"agents": names}, names)
+    rows = overview()
+    _answer(as_json, {"agents": rows}, lines(rows))
+
+
+@agents_app.command("install")
+def agents_install(
+    names: Annotated[list[str], typer.Argument(help="Agents to install, or `all`.")],
+    again: Annotated[bool, typer.Option("--again", help="Install anew what is installed already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Install pinned command lines once, as packs that containers see read-only."""
+    from sandboxes.packs.install import install_all
+
+    found = install_all(names, _progress, again=again)
+    lines = [f"{pack.recipe.name} {pack.record.version}: {pack.folder}" for pack in found.installed]
+    lines += [f"{name} skipped: {reason}" for name, reason in found.skipped.items()]
+    told = {pack.recipe.name: pack.record.model_dump(mode="json", by_alias=True) for pack in found.installed}
+    _answer(as_json, {"installed": told, "skipped": found.skipped}, lines)
 
 
 @app.command()
