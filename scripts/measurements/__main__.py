@@ -6,9 +6,12 @@ import argparse
 import json
 from collections.abc import Callable
 
-from scripts.measurements import startup
+from scripts.measurements import gateway, startup
 
-MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {"startup": startup.measure}
+MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {
+    "gateway": gateway.measure,
+    "startup": startup.measure,
+}
 
 
 def main() -> None:

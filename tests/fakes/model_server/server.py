@@ -1,0 +1,206 @@
+"""The scripted model server's HTTP side: four protocols, faults, and a record of everything it was sent.
+
+`GET /_requests` gives what arrived (one object a request), `PUT /_scenario` replaces what is played.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from fakes.model_server.protocols import ANTHROPIC, CHAT, GEMINI, RESPONSES, Protocol, Reply
+from fakes.model_server.scenario import Fault, choose, read_scenarios
+
+GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)\Z")
+MAX_REQUEST_BYTES = 256 * 1024 * 1024
+
+
+class ModelApp:
+    """One server. With `folder`, each body goes to FOLDER/NNNN.body and the rest to FOLDER/requests.jsonl."""
+
+    def __init__(self, told: dict[str, Any], folder: Path | None, *, key: str = "") -> None:
+        self._scenarios = read_scenarios(told)
+        self._folder = folder
+        self._key = key
+        self._requests: list[dict[str, Any]] = []
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=MAX_REQUEST_BYTES)
+        app.router.add_get("/_requests", self._told)
+        app.router.add_put("/_scenario", self._replace)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        return app
+
+    async def _told(self, _request: web.Request) -> web.Response:
+        return web.json_response(self._requests)
+
+    async def _replace(self, request: web.Request) -> web.Response:
+        self._scenarios = read_scenarios(await request.json())
+        self._requests.clear()
+        return web.json_response({"ok": True})
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        record = self._record(request, raw)
+        gemini = GEMINI_PATH.match(request.path)
+        kind = request.method, gemini[2] if gemini else request.path
+        if self._key and self._key not in json.dumps(record["headers"]):
+            return web.json_response(CHAT.error(401, "the key is wrong"), status=401)
+        match kind:
+            case "POST", "/v1/messages":
+                return await self._answer(request, raw, record, ANTHROPIC)
+            case "POST", "/v1/messages/count_tokens":
+                return web.json_response({"input_tokens": max(1, len(raw) // 4)})
+            case "POST", "/v1/chat/completions":
+                return await self._answer(request, raw, record, CHAT)
+            case "POST", "/v1/responses":
+                return await self._answer(request, raw, record, RESPONSES)
+            case "POST", "countTokens":
+                return web.json_response({"totalTokens": max(1, len(raw) // 4)})
+            case "POST", ("generateContent" | "streamGenerateContent") as verb:
+                assert gemini is not None
+                return await self._answer(request, raw, record, GEMINI, gemini[1], verb == "streamGenerateContent")
+            case "GET", "/v1/models" | "/v1beta/models":
+                return web.json_response({"object": "list", "data": [], "models": []})
+        return web.json_response(CHAT.error(404, f"no such path: {request.path}"), status=404)
+
+    def _record(self, request: web.Request, raw: bytes) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "n": len(self._requests),
+            "at": time.time(),
+            "method": request.method,
+            "path": request.raw_path,
+            "headers": [[name, value] for name, value in request.headers.items()],
+            "sha256": hashlib.sha256(raw).hexdigest(),
+            "bytes": len(raw),
+            "body": raw.decode("utf-8", "surrogateescape") if len(raw) < 1_000_000 and not self._folder else None,
+            "ended": "",
+        }
+        self._requests.append(record)
+        if self._folder:
+            (self._folder / f"{record['n']:04d}.body").write_bytes(raw)
+            with (self._folder / "requests.jsonl").open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(record) + "\n")
+        return record
+
+    async def _answer(
+        self,
+        request: web.Request,
+        raw: bytes,
+        record: dict[str, Any],
+        protocol: Protocol,
+        model: str = "",
+        stream: bool | None = None,
+    ) -> web.StreamResponse:
+        body = json.loads(raw)
+        model = model or str(body.get("model", ""))
+        scenario = choose(self._scenarios, model, raw)
+        fault = scenario.next_fault()
+        if fault.status:
+            headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+            told = protocol.error(fault.status, fault.message or f"scripted {fault.status}")
+            text = fault.body or json.dumps(told)
+            return web.Response(status=fault.status, text=text, content_type="application/json", headers=headers)
+        parts = scenario.reply(raw, protocol.assistant_messages(body), protocol.offered(body))
+        reply = Reply(scenario.model_answered or model, parts, scenario.usage, scenario.events)
+        streamed = bool(body.get("stream")) if stream is None else stream
+        record["ended"] = "unfinished"
+        if not streamed:
+            response = await self._whole(request, protocol.document(reply), fault)
+        else:
+            response = await self._stream(request, _frames(protocol, reply, body, request, fault), fault)
+        record["ended"] = "whole"
+        return response
+
+    async def _whole(self, request: web.Request, document: dict[str, Any], fault: Fault) -> web.StreamResponse:
+        if fault.slow_s:
+            await asyncio.sleep(fault.slow_s)
+        if fault.no_usage:
+            document = {key: value for key, value in document.items() if key not in {"usage", "usageMetadata"}}
+        content = json.dumps(document).encode()
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "request-id": "req_fake"})
+        content = _packed(content, fault, response)
+        if fault.hang_after >= 0:
+            await asyncio.sleep(3600)
+        response.content_length = len(content)
+        await response.prepare(request)
+        if fault.cut_after >= 0:
+            await response.write(content[: len(content) // 2])
+            _reset(request)
+            return response
+        await response.write(content)
+        await response.write_eof()
+        return response
+
+    async def _stream(self, request: web.Request, frames: Iterator[bytes], fault: Fault) -> web.StreamResponse:
+        kind = "application/json" if _json_array(request) else "text/event-stream"
+        response = web.StreamResponse(headers={"Content-Type": kind, "request-id": "req_fake"})
+        if fault.encoding:
+            whole = _packed(b"".join(frames), fault, response)
+            frames = iter([whole])
+        await response.prepare(request)
+        for number, frame in enumerate(frames):
+            if fault.cut_after == number:
+                _reset(request)
+                return response
+            if fault.hang_after == number:
+                await asyncio.sleep(3600)
+            if fault.slow_s:
+                await asyncio.sleep(fault.slow_s)
+            size = fault.split or len(frame)
+            for start in range(0, len(frame), size):
+                await response.write(frame[start : start + size])
+                if fault.split:
+                    await asyncio.sleep(0)
+        await response.write_eof()
+        return response
+
+
+def _frames(
+    protocol: Protocol, reply: Reply, body: dict[str, Any], request: web.Request, fault: Fault
+) -> Iterator[bytes]:
+    """The stream's bytes, one event each. OpenAI chat sends usage only when asked for it, as the real one does."""
+    wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    array = _json_array(request)
+    if fault.huge:
+        yield b": " + b"x" * fault.huge + b"\n\n"
+    for number, (name, data) in enumerate(protocol.events(reply)):
+        if protocol is CHAT and name == "usage":
+            if wants_usage and not fault.no_usage:
+                yield f"data: {data}\n\n".encode()
+        elif array:
+            yield ("[" if number == 0 else ",\r\n").encode() + data.encode()
+        else:
+            head = f"event: {name}\n" if name else ""
+            yield f"{head}data: {data}\n\n".encode()
+    if array:
+        yield b"]"
+
+
+def _json_array(request: web.Request) -> bool:
+    """Gemini's stream without `alt=sse` is one JSON array that grows."""
+    return ":streamGenerateContent" in request.path and request.query.get("alt") != "sse"
+
+
+def _packed(content: bytes, fault: Fault, response: web.StreamResponse) -> bytes:
+    if not fault.encoding:
+        return content
+    response.headers["Content-Encoding"] = fault.encoding
+    return gzip.compress(content) if fault.encoding == "gzip" else zlib.compress(content)
+
+
+def _reset(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
