@@ -141,7 +141,17 @@ def prepare(
 def judge(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     out: Annotated[Path, typer.Option(help="The results folder.")],
-    model: Annotated[str, typer.Option(help="The judge: `recorded` replays recorded witnesses without a model.")],
+    model: Annotated[str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, a YAML file, or relay:FOLDER.")],
+    refuter_model: Annotated[
+        str | None, typer.Option(help="A model that attacks every credit; without it only mechanical probes do.")
+    ] = None,
+    vision: Annotated[bool, typer.Option(help="Show pictures to the models.")] = True,
+    digests: Annotated[Path | None, typer.Option(help="Words about the attachments, CASE.md each.")] = None,
+    case_usd: Annotated[float, typer.Option(min=0, help="What judging one case may cost; 0 lifts the cap.")] = 2.0,
+    case_minutes: Annotated[
+        float, typer.Option(min=0, help="How long models may work on one case; 0: no cap.")
+    ] = 20.0,
+    run_usd: Annotated[float, typer.Option(min=0, help="What the whole judging may cost; 0: no cap.")] = 0.0,
     witnesses: Annotated[Path | None, typer.Option(help="Recorded witnesses, CASE/witnesses.json each.")] = None,
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
@@ -150,13 +160,23 @@ def judge(
     as_json: Json = False,
 ) -> None:
     """Build, serve and judge every case; each verdict with evidence that replays."""
-    from evaluator.judges.catalogue import find_judge
+    from evaluator.judges.catalogue import find_judges
+    from evaluator.judges.model.settings import Caps
     from evaluator.judging import judge_all
     from sandboxes.reap import reap
 
-    chosen = find_judge(model, witnesses)
+    caps = Caps(case_usd=case_usd or None, case_minutes=case_minutes or None, run_usd=run_usd or None)
+    chosen = find_judges(model, refuter_model, witnesses=witnesses, vision=vision, caps=caps, digests=digests)
     reap()
-    summary = judge_all(cases, out, chosen, concurrency=concurrency, start_replays=start_replays, progress=_progress)
+    summary = judge_all(
+        cases,
+        out,
+        chosen.judge,
+        concurrency=concurrency,
+        start_replays=start_replays,
+        refuter=chosen.refuter,
+        progress=_progress,
+    )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
     _answer(
         as_json,

@@ -13,7 +13,7 @@ from bench.errors import CdbError, InfraError
 from evaluator.browser import AppBrowser
 from evaluator.build import BuildResult, build
 from evaluator.cases import Case
-from evaluator.judges.judge import Judge
+from evaluator.judges.judge import Judge, Refuter
 from evaluator.records import CaseOutcome
 from evaluator.serve import ServeFailed, serve
 from evaluator.serve_plan import ServePlan, fits, learn_plan
@@ -40,6 +40,7 @@ class Bench:
     """Where build logs go, CASE/ each."""
     start_replays: Path
     """Folder of what was seen on start applications, shared by the judgings that are given the same one."""
+    refuter: Refuter | None = None
 
 
 class NotServed(CdbError):

@@ -14,7 +14,7 @@ from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
-from evaluator.judges.judge import Judge
+from evaluator.judges.judge import Judge, Refuter
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
 from sandboxes.images import image_tag
@@ -40,6 +40,7 @@ def judge_all(
     *,
     concurrency: int = 2,
     start_replays: Path | None = None,
+    refuter: Refuter | None = None,
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
@@ -47,10 +48,15 @@ def judge_all(
     `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
     for all of them; by default the judging's own.
 
-    Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
+    Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
+    fails, Interrupted after a signal.
     """
     cases = read_cases(cases_file)
-    hold_identity(results, _identity(cases, judge))
+    if _is_left(cases, results):
+        judge.check()
+        if refuter:
+            refuter.check()
+    hold_identity(results, _identity(cases, judge, refuter))
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -68,8 +74,10 @@ def judge_all(
             built=results / "built",
             logs=results / "evidence",
             start_replays=start_replays or results / "start",
+            refuter=refuter,
         )
         records = read_journal(results / "journal.jsonl").records
+        judge.carry(list(of_type(records, "criterion")))
         last = _last_criteria(records)
         written = {key: int(record["seq"]) for key, record in last.items()}
         decided = {key for key, record in last.items() if record["verdict"] is not None}  # never judged again
@@ -121,8 +129,21 @@ def _summary(results: Path, cases: Cases) -> JudgeSummary:
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 
 
-def _identity(cases: Cases, judge: Judge) -> dict[str, Any]:
+def _is_left(cases: Cases, results: Path) -> bool:
+    """Whether there is anything to judge that a model may be asked about."""
+    path = results / "journal.jsonl"
+    decided = (
+        {k for k, r in _last_criteria(read_journal(path).records).items() if r["verdict"]}
+        if path.is_file()
+        else set()
+    )
+    return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
+
+
+def _identity(cases: Cases, judge: Judge, refuter: Refuter | None) -> dict[str, Any]:
+    told = {"refuter": refuter.describe()} if refuter else {}
     return {
+        **told,
         "step": "judge",
         **what_is_judged(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
