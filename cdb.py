@@ -138,6 +138,40 @@ def prepare(
 
 
 @app.command()
+def plan(
+    dataset: Annotated[Path, typer.Option(help="The extracted evaluation inputs.")],
+    out: Annotated[Path, typer.Option(help="Where CASE/plan.json and plans.json are written.")],
+    model: Annotated[
+        str | None, typer.Option(help="Who plans: PROVIDER/MODEL, a YAML file, or relay:FOLDER.")
+    ] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open each plan in $VISUAL or $EDITOR, then freeze.")] = False,
+    vision: Annotated[bool, typer.Option(help="Show pictures to the model.")] = True,
+    only: Only = "",
+    as_json: Json = False,
+) -> None:
+    """Take every criterion apart once, blind to all submissions, and freeze the plans."""
+    import os
+
+    from evaluator.judges.catalogue import find_chat
+    from evaluator.plan_maker import make_plans
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") if edit else None
+    if not model and not edit:
+        raise UsageError("who plans? Pass --model PROVIDER/MODEL, or --edit to write plans by hand")
+    if edit and not editor:
+        raise UsageError("--edit needs an editor: set VISUAL or EDITOR")
+    chat = find_chat(model, vision=vision) if model else None
+    done = make_plans(dataset, out, chat, editor=editor, only=_ids(only), progress=_progress)
+    found = {"made": done.made, "kept": done.kept, "failed": done.failed, "usage": done.usage.model_dump()}
+    lines = [
+        f"{len(done.made)} made, {len(done.kept)} kept, {len(done.failed)} failed; frozen in {out}: {done.sha256}"
+    ]
+    _answer(as_json, {**found, "sha256": done.sha256}, lines)
+    if done.failed:
+        raise typer.Exit(3)
+
+
+@app.command()
 def judge(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     out: Annotated[Path, typer.Option(help="The results folder.")],

@@ -15,7 +15,7 @@ from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import Attempt, Claim, Exhibits, Proposal
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
-from evaluator.judges.model.conversation import Conversation, Finish
+from evaluator.judges.model.conversation import Conversation, Finish, Repair
 from evaluator.judges.model.fences import Fence
 from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.looking import browser_tools, source_tools
@@ -23,7 +23,7 @@ from evaluator.judges.model.opening import Opening
 from evaluator.judges.model.prompts import prompts_digest, render
 from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
-from evaluator.judges.model.verdict import Repair, Tried, VerdictCheck, VerdictInput, read_witness
+from evaluator.judges.model.verdict import Tried, VerdictCheck, VerdictInput, read_witness
 from evaluator.records import CriterionPlan, Replay
 
 SPOKE = "evaluator_directed_text"

@@ -13,7 +13,7 @@ from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, JudgeError, OutOfBudget, Refutation, RefuterError
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
-from evaluator.judges.model.conversation import Conversation, Finish
+from evaluator.judges.model.conversation import Conversation, Finish, Repair
 from evaluator.judges.model.fences import Fence
 from evaluator.judges.model.judge import digests_digest, told
 from evaluator.judges.model.ledger import Ledger
@@ -22,7 +22,7 @@ from evaluator.judges.model.opening import Opening
 from evaluator.judges.model.prompts import prompts_digest, render
 from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
-from evaluator.judges.model.verdict import Quote, Repair, checked_quotes, read_witness, require_ids
+from evaluator.judges.model.verdict import Quote, checked_quotes, read_witness, require_ids
 from evaluator.records import CriterionPlan
 from evaluator.witness import Witness, WitnessError
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -35,14 +34,8 @@ _DROPPING = re.compile(
 )
 
 
-@dataclass(frozen=True)
 class SourceError(Exception):
     """A request for source that cannot be met; the message is for whoever asked."""
-
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class Sources:

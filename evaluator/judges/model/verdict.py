@@ -69,24 +69,27 @@ class Tried:
         return replay if replay is not None and digest == witness.digest() else self.run(sub, witness)
 
 
-@dataclass(frozen=True)
+@dataclass
 class VerdictCheck:
-    """Turns a judge's answer into claims, in the plan's order whatever order it was given in."""
+    """Turns a judge's answer into claims, in the plan's order whatever order it was given in. One a conversation."""
 
     subs: tuple[str, ...]
     sources: Sources
     tried: Tried
     known: Callable[[], Sequence[str]]
     """Ids of the evidence so far."""
+    asked_again: bool = False
+    """Whether weak claims were sent back already: that is done once."""
 
     def take(self, arguments: dict[str, Any], last: bool) -> tuple[Claim, ...]:
-        """Raises ValidationError or Repair for what cannot be taken, and for weak claims unless this is the last."""
+        """Raises ValidationError or Repair for what cannot be taken, and once for weak claims."""
         given = VerdictInput.model_validate(arguments).claims
         require_ids([claim.sub for claim in given], self.subs)
         by_id = {claim.sub: claim for claim in given}
         weak: list[str] = []
         claims = tuple(self._claim(by_id[sub], weak) for sub in self.subs)
-        if weak and not last:
+        if weak and not (last or self.asked_again):
+            self.asked_again = True
             raise Repair("; ".join(weak) + ". Mend it, or give the same verdict again if you are sure.")
         return claims
 
