@@ -14,6 +14,7 @@ from evaluator.applications import Applications
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import (
+    BrokenOff,
     Claim,
     CriterionJudge,
     CriterionRefuter,
@@ -144,7 +145,7 @@ def judge_criterion(
         if refuter:
             _attack(subs, case, criterion, plan, refuter, stage, work)
     except JudgeError as error:
-        work.spent("refuter" if isinstance(error, RefuterError) else "judge", error.usage)
+        work.spent(error.role, error.usage)
         return _undecided(case, plan, _outcome_of(error), str(error), began, work)
     except ReplayError as error:
         outcome: CriterionOutcome = "infra_error" if error.purpose == "propose" else "unverified"
@@ -165,8 +166,8 @@ class _Work:
 
 
 def _outcome_of(error: JudgeError) -> CriterionOutcome:
-    if isinstance(error, OutOfBudget):
-        return "budget"
+    if isinstance(error, OutOfBudget | BrokenOff):
+        return "budget" if isinstance(error, OutOfBudget) else "infra_error"
     return "unverified" if isinstance(error, RefuterError) else "judge_error"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def judge_all(
     with (
         Journal(results / "journal.jsonl") as journal,
         Mirror(log=results / "mirror.jsonl") as mirror,
-        stopping_on_signals(kill_open_sandboxes) as stop,
+        stopping_on_signals(partial(_stop, judge, refuter)) as stop,
     ):
         bench = Bench(
             run=results.name,
@@ -89,6 +90,14 @@ def judge_all(
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
     return _summary(results, cases)
+
+
+def _stop(judge: Judge, refuter: Refuter | None) -> None:
+    """Free every job that waits, for a container or for a model."""
+    kill_open_sandboxes()
+    judge.stop()
+    if refuter:
+        refuter.stop()
 
 
 def _case_job(bench: Bench, decided: set[tuple[str, int]], progress: Progress) -> Callable[[Case], CaseResult]:

@@ -74,6 +74,9 @@ class _Recorded:
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         """Nothing is spent."""
 
+    def stop(self) -> None:
+        """Nobody waits."""
+
     def in_case(self, exhibits: Exhibits) -> _Recorded:
         return self
 

@@ -68,14 +68,24 @@ class JudgeError(Exception):
     def __init__(self, reason: str, usage: Usage | None = None) -> None:
         super().__init__(reason)
         self.usage = usage or Usage()
+        self.role: Literal["judge", "refuter"] = "judge"
+        """Whose conversation it was."""
 
 
 class RefuterError(JudgeError):
     """The refuter gave nothing usable: the criterion is `unverified`, never silently credited."""
 
+    def __init__(self, reason: str, usage: Usage | None = None) -> None:
+        super().__init__(reason, usage)
+        self.role = "refuter"
+
 
 class OutOfBudget(JudgeError):
     """A cap of the judging was reached; the criterion is unscored with outcome `budget`."""
+
+
+class BrokenOff(JudgeError):
+    """The machine or the browser failed during a conversation; the criterion is unscored with `infra_error`."""
 
 
 class Running(Protocol):
@@ -137,6 +147,9 @@ class Judge(Protocol):
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         """Journal records of earlier calls of the same judging: what they spent counts."""
 
+    def stop(self) -> None:
+        """The run was asked to stop: whoever waits for a model waits no more."""
+
     def in_case(self, exhibits: Exhibits) -> CriterionJudge:
         """The same judge with one case before it."""
 
@@ -147,5 +160,7 @@ class Refuter(Protocol):
     def describe(self) -> dict[str, Any]: ...
 
     def check(self) -> None: ...
+
+    def stop(self) -> None: ...
 
     def in_case(self, exhibits: Exhibits) -> CriterionRefuter: ...

@@ -56,6 +56,9 @@ class RecordedJudge:
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         """Nothing is spent."""
 
+    def stop(self) -> None:
+        """Nobody waits."""
+
     def in_case(self, exhibits: Exhibits) -> RecordedJudge:
         return self
 

@@ -19,7 +19,7 @@ from evaluator.judges.model.unseen import mark_unseen, unseen_texts
 from evaluator.replay.act import act, why_not
 from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
 from evaluator.replay.watch import watch
-from evaluator.witness import Step, Target, Viewport, WitnessError, describe, load_witness
+from evaluator.witness import Action, Step, Target, Viewport, WitnessError, describe, load_witness
 from evaluator.witness.checks import Polled
 
 App = Literal["submission", "start"]
@@ -81,7 +81,7 @@ class Browsing:
             if problem:
                 break
         if app in self._stages:
-            lines.append(f"now at {_place(stage.visit)}")
+            lines.append(f"now at {self._place(app, stage.visit)}")
             lines += [f"console {line}" for line in stage.visit.console[seen[0] :][:10]]
             lines += [f"dialog {dialog.kind}: {dialog.message}" for dialog in stage.visit.dialogs[seen[1] :]]
         return "\n".join(lines)
@@ -170,7 +170,7 @@ class Browsing:
             if stage.visit.crashed or not stage.visit.context.pages:
                 self._lose(app)
                 return "the page crashed or closed itself; open it again", ""
-            return (error.message.splitlines()[0] if isinstance(step, Polled) else why_not(stage, step, error)), ""
+            return (error.message.splitlines()[0] if isinstance(step, Polled) else _why_not(stage, step, error)), ""
 
     def _stage(self, app: App) -> Stage:
         if app not in self._stages:
@@ -192,6 +192,13 @@ class Browsing:
                 raise InfraError("the browser is gone") from error
             raise BrowsingError(error.message.splitlines()[0][:300]) from error
 
+    def _place(self, app: App, visit: AppPage) -> str:
+        try:
+            return visit.page.url.removeprefix(visit.base_url.rstrip("/")) or "/"
+        except PlaywrightError:
+            self._lose(app)
+            return "no page: the application closed it; open it again"
+
     def _lose(self, app: App) -> None:
         self._stages.pop(app, None)
         if app in self._stacks:
@@ -209,5 +216,8 @@ def steps(wanted: list[dict[str, Any]]) -> list[Step]:
     return list(program.steps[:-1])
 
 
-def _place(visit: AppPage) -> str:
-    return visit.page.url.removeprefix(visit.base_url.rstrip("/")) or "/"
+def _why_not(stage: Stage, step: Action, error: PlaywrightError) -> str:
+    try:
+        return why_not(stage, step, error)
+    except PlaywrightError:  # the page is going; its own words are all there is
+        return error.message.splitlines()[0]

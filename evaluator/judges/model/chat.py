@@ -80,6 +80,9 @@ class Chat(Protocol):
     def check(self) -> None:
         """One cheap call before anything else is spent. Raises UsageError with what to mend."""
 
+    def stop(self) -> None:
+        """Give up every wait at once; calls under way and later ones fail."""
+
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         """The next words of the conversation called `label`. Raises TooLong or ChatFailed."""
 

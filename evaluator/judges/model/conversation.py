@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from bench.errors import DataError
-from evaluator.judges.judge import JudgeError, OutOfBudget
+from bench.errors import DataError, InfraError
+from evaluator.judges.judge import BrokenOff, JudgeError, OutOfBudget
 from evaluator.judges.model.chat import (
     Chat,
     ChatFailed,
@@ -85,6 +85,8 @@ class Conversation(Generic[Answer]):
             raise OutOfBudget(str(error), self.usage) from error
         except JudgeError as error:
             raise type(error)(str(error), self.usage) from error
+        except InfraError as error:
+            raise BrokenOff(str(error), self.usage) from error
         calls = self.purse.caps.criterion_calls
         raise OutOfBudget(f"no answer after {calls} calls, the cap for one criterion", self.usage)
 

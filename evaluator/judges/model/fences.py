@@ -52,4 +52,4 @@ class Fence:
 
 def speaking_lines(text: str) -> list[int]:
     """Numbers of the lines (from 1) that speak to an evaluator."""
-    return [number for number, line in enumerate(text.splitlines(), 1) if _EVALUATOR_DIRECTED.search(line[:4000])]
+    return [number for number, line in enumerate(text.splitlines(), 1) if _EVALUATOR_DIRECTED.search(line)]

@@ -60,6 +60,9 @@ class ModelJudge:
     def check(self) -> None:
         self.chat.check()
 
+    def stop(self) -> None:
+        self.chat.stop()
+
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         self.ledger.carry(criteria)
 

@@ -10,13 +10,19 @@ import difflib
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as WaitedTooLong
 from email.utils import parsedate_to_datetime
 from functools import cache
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    sleep_using_event,
+    stop_before_delay,
+    wait_random_exponential,
+)
 
 from bench.errors import UsageError
 from evaluator.judges.model.chat import ChatFailed, Message, Reply, ToolCall, TooLong, ToolSpec, count_pictures
@@ -44,6 +50,10 @@ def _litellm() -> Any:
     return litellm
 
 
+class Stopped(OSError):
+    """The run was asked to stop while a call was under way."""
+
+
 @cache
 def _failures() -> tuple[type[Exception], ...]:
     """What a call may raise: litellm's errors are the openai package's, whatever the provider."""
@@ -59,7 +69,7 @@ class LiteLlmChat:
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._provider = _provider(settings.model)
-        self._pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="model")
+        self._stopped = threading.Event()
         self._warm = threading.Lock()
 
     @property
@@ -83,6 +93,9 @@ class LiteLlmChat:
             said = f"the first call to {name} failed, nothing was judged: {_words(error)}{_hint(name, error)}"
             raise UsageError(said) from error
 
+    def stop(self) -> None:
+        self._stopped.set()
+
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         waited: list[float] = []
 
@@ -94,6 +107,7 @@ class LiteLlmChat:
             wait=_wait,
             stop=stop_before_delay(self._settings.patience_s),
             before_sleep=pause,
+            sleep=sleep_using_event(self._stopped),
             reraise=True,
         )
         try:
@@ -105,12 +119,30 @@ class LiteLlmChat:
         return self._read(answer, count_pictures(messages), sum(waited))
 
     def _once(self, messages: list[Message], tools: list[ToolSpec]) -> Any:
-        """One call, one try, with an outer deadline that does not trust the client's own."""
-        call = self._pool.submit(self._ask, messages, tools)
-        try:
-            return call.result(self._settings.call_timeout_s + 5)
-        except WaitedTooLong as error:
-            raise TimeoutError(f"no answer within {self._settings.call_timeout_s:g} s") from error
+        """One call, one try, with an outer deadline that does not trust the client's own.
+
+        In a daemon thread: a call that never comes back must not keep the process from ending."""
+        done: SimpleQueue[tuple[Any, Exception | None]] = SimpleQueue()
+
+        def work() -> None:
+            try:
+                done.put((self._ask(messages, tools), None))
+            except Exception as error:  # noqa: BLE001  (raised again in the thread that waits)
+                done.put((None, error))
+
+        threading.Thread(target=work, name="model", daemon=True).start()
+        ends = time.monotonic() + self._settings.call_timeout_s + 5
+        while time.monotonic() < ends:
+            if self._stopped.is_set():
+                raise Stopped("the run was stopped")
+            try:
+                answer, error = done.get(timeout=0.2)
+            except Empty:
+                continue
+            if error is not None:
+                raise error
+            return answer
+        raise TimeoutError(f"no answer within {self._settings.call_timeout_s:g} s")
 
     def _ask(self, messages: list[Message], tools: list[ToolSpec]) -> Any:
         settings = self._settings

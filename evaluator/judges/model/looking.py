@@ -82,7 +82,7 @@ def source_tools(sources: Sources) -> list[Tool]:
             "read_file",
             "Numbered lines of a text file. Read a range; long lines go on from `column`.",
             ReadFile,
-            lambda i: Output(sources.read(i.path, i.first_line, i.last_line, i.app, i.column), f"{i.app}, {i.path}"),
+            lambda i: Output(sources.read(i.path, i.first_line, i.last_line, i.app, i.column), i.app),
         ),
         tool(
             "search",

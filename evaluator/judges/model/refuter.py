@@ -10,7 +10,17 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, JudgeError, OutOfBudget, Refutation, RefuterError
+from evaluator.judges.judge import (
+    Attack,
+    Attempt,
+    BrokenOff,
+    Claim,
+    Exhibits,
+    JudgeError,
+    OutOfBudget,
+    Refutation,
+    RefuterError,
+)
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
 from evaluator.judges.model.conversation import Conversation, Finish, Repair
@@ -70,6 +80,9 @@ class ModelRefuter:
     def check(self) -> None:
         self.chat.check()
 
+    def stop(self) -> None:
+        self.chat.stop()
+
     def in_case(self, exhibits: Exhibits) -> RefuterInCase:
         return RefuterInCase(self, exhibits)
 
@@ -106,10 +119,11 @@ class RefuterInCase:
         )
         system = render("refuter", mark=self._fence.mark, vision=chat.vision, witness=render("witness"))
         try:
-            found = talk.hold(system, [*self._opening.parts, text_part(_task(criterion, plan, claims))])
-        except OutOfBudget:
-            raise
+            found = talk.hold(system, [*self._opening.parts, text_part(_task(criterion, plan, claims, self._fence))])
         except JudgeError as error:
+            error.role = "refuter"
+            if isinstance(error, OutOfBudget | BrokenOff):
+                raise
             raise RefuterError(f"the refuter: {error}", error.usage) from error
         finally:
             browsing.close()
@@ -123,18 +137,24 @@ _VERDICT = ToolSpec(
 )
 
 
-def _task(criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...]) -> str:
-    """What the refuter sees of the claims: text and witness, never the judge's reasons."""
+def _task(criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...], fence: Fence) -> str:
+    """What the refuter sees of the claims: text and witness, never the judge's reasons.
+
+    Witnesses are fenced: a judge that was taken in may have copied words of the submission into one."""
     texts = {sub.id: sub.text for sub in plan.sub_requirements}
     shown = [
         {
             "sub": claim.sub,
             "text": texts[claim.sub],
-            "witness": claim.witness.model_dump_json(by_alias=True, exclude_defaults=True) if claim.witness else "",
+            "witness": fence.data("witness", _program(claim.witness)) if claim.witness else "",
         }
         for claim in claims
     ]
     return render("claims", criterion=criterion.criterion, kind=plan.kind, claims=shown)
+
+
+def _program(witness: Witness) -> str:
+    return witness.model_dump_json(by_alias=True, exclude_defaults=True)
 
 
 def _probes(claims: tuple[Claim, ...], attempt: Attempt) -> list[Tool]:

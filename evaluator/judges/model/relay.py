@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class RelayChat:
     def __init__(self, folder: Path, *, vision: bool = True, deadline_s: float = 24 * 3600.0) -> None:
         self._folder = folder
         self.vision = vision
+        self._stopped = threading.Event()
         self._deadline_s = deadline_s
 
     def describe(self) -> dict[str, Any]:
@@ -58,6 +60,9 @@ class RelayChat:
             write_json(self._folder / "relay.json", {"schema": "cdb.relay/1"})
         except OSError as error:
             raise UsageError(f"the relay's folder {self._folder} cannot be written: {error.strerror}") from error
+
+    def stop(self) -> None:
+        self._stopped.set()
 
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         folder = self._next(label)
@@ -107,7 +112,8 @@ class RelayChat:
                     write_bytes(
                         folder / "answer.error.txt", f"{error}\nChange answer.json; it is read again.\n".encode()
                     )
-            time.sleep(POLL_S)
+            if self._stopped.wait(POLL_S):
+                raise ChatFailed("the run was stopped")
         raise ChatFailed(f"nobody answered {folder / 'request.json'} within {self._deadline_s:g} s")
 
 

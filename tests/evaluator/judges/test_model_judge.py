@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 from fakes.model_server import say, tool
 from judge_desk import BROKEN, HELD, START, SUBMISSION, TEXT, Desk
 
+from evaluator.judges.model.chat import ChatFailed
+from evaluator.judges.model.judge import ModelJudge
+from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.settings import Caps, Price
 
 Claim = Callable[..., dict[str, Any]]
@@ -218,6 +222,18 @@ def test_transport_trouble_is_tried_again_after_the_time_the_provider_asks_for(
     assert record.usage["judge"].waited_s == pytest.approx(0.8, abs=0.1)
 
 
+@pytest.mark.parametrize("fault", [{"hang_after": 0}, {"status": 429, "retry_after": "200"}])
+def test_a_run_that_is_stopped_does_not_wait_for_its_model(desk: Desk, fault: dict[str, Any]) -> None:
+    desk.settings = {"call_timeout_s": 200, "patience_s": 600}
+    desk.server.play({"turns": [], "faults": [{"at": 0, "times": -1, **fault}]})
+    chat = desk.chat()
+    threading.Timer(1, chat.stop).start()
+    began = time.monotonic()
+    with pytest.raises(ChatFailed):
+        chat.reply("shop/01/judge", [{"role": "user", "content": "?"}], [])
+    assert time.monotonic() - began < 20
+
+
 def test_a_storm_of_429_ends_as_a_judge_error_and_never_as_a_verdict(desk: Desk) -> None:
     desk.settings = {"patience_s": 2}
     desk.server.play({"turns": [], "faults": [{"at": 0, "times": -1, "status": 429, "retry_after": "0.5"}]})
@@ -322,9 +338,6 @@ def test_criteria_of_a_case_share_a_prefix_and_anthropic_is_told_where_it_ends(d
     desk.files = SUBMISSION | {f"src/part{n}.js": "x" for n in range(120)}
     desk.server.play({"turns": [verdict(claim())]})
     ledgered = desk.chat("anthropic/scripted")
-    from evaluator.judges.model.judge import ModelJudge
-    from evaluator.judges.model.ledger import Ledger
-
     judge = ModelJudge("litellm", ledgered, Ledger(Caps())).in_case(desk.exhibits())
     for index in (1, 2, 3):
         text = TEXT.model_copy(update={"criterion_index": index, "criterion": f"Criterion number {index}."})

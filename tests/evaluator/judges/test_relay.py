@@ -67,3 +67,12 @@ def test_pictures_are_files_beside_the_request(tmp_path: Path) -> None:
         "type": "picture", "file": "pictures/01.jpg",
     }  # fmt: skip
     assert "![pictures/01.jpg](pictures/01.jpg)" in (folder / "request.md").read_text()
+
+
+def test_a_run_that_is_stopped_waits_for_nobody(tmp_path: Path) -> None:
+    chat = RelayChat(tmp_path)
+    threading.Timer(0.3, chat.stop).start()
+    began = time.monotonic()
+    with pytest.raises(ChatFailed, match="stopped"):
+        chat.reply("case/01/judge", [{"role": "user", "content": "?"}], [])
+    assert time.monotonic() - began < 5
