@@ -35,14 +35,15 @@ Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a ti
 @dataset_app.command("verify")
 def dataset_verify(release: Path, as_json: Json = False) -> None:
     """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
-    from evaluator.verify import verify_release
+    from evaluator.verify import require_faultless, verify_release
 
     found = verify_release(release)
-    _answer(
-        as_json,
-        found,
-        [f"{release}: {found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files: all good"],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    if as_json or not found["faults"]:
+        counts = f"{found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files"
+        _answer(as_json, found, [f"{release}: {counts}: all good"])
+    require_faultless(release, found)
 
 
 @dataset_app.command("extract")
@@ -54,7 +55,7 @@ def dataset_extract(
     """Verify a release, then extract solver and evaluation inputs apart."""
     from bench.release import extract, open_release
 
-    solver, evaluation = extract(open_release(release), out)
+    solver, evaluation = extract(open_release(release), out, progress=_progress)
     _answer(
         as_json,
         {"solver": str(solver), "evaluation": str(evaluation)},
@@ -65,15 +66,14 @@ def dataset_extract(
 @dataset_app.command("info")
 def dataset_info(release: Path, as_json: Json = False) -> None:
     """What a release holds: tasks by primary attachment, criteria, checksums."""
-    from evaluator.verify import describe_release
+    from evaluator.verify import describe_release, table_lines
 
     found = describe_release(release)
-    rows = [f"{kind:<10} {count:>4}" for kind, count in found["by_attachment"].items()]
-    _answer(
-        as_json,
-        found,
-        [f"{found['name']} {found['version']}: {found['tasks']} tasks, {found['criteria']} criteria", *rows],
-    )
+    for note in found["notes"]:
+        _progress(f"note: {note}")
+    criteria = "an undeclared number of" if found["criteria"] is None else found["criteria"]
+    head = f"{found['name']} {found['version']}: {found['tasks']} tasks, {criteria} criteria"
+    _answer(as_json, found, [head, *table_lines(found)])
 
 
 @app.command()
@@ -90,7 +90,7 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
-    from bench.task import open_dataset
+    from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
@@ -100,7 +100,7 @@ def solve(
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
-    tasks = open_dataset(dataset, _ids(only))
+    tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
     settings = SolveSettings(
@@ -390,8 +390,13 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
 
 
 def _score_lines(found: dict[str, Any]) -> list[str]:
-    coverage = found["coverage"]
-    lines = [f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole"]
+    coverage, submissions = found["coverage"], found["submissions"]
+    lines = [
+        f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole, "
+        f"{submissions['present']}/{submissions['of']} with a submission"
+    ]
+    if submissions["missing"]:
+        lines.append(f"every criterion of a missing submission counts as FAIL: {', '.join(submissions['missing'])}")
     for column, metrics in found["columns"].items():
         numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
         lines.append(f"{column:<10} " + "   ".join(numbers))

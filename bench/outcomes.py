@@ -109,7 +109,14 @@ CASE: dict[str, Outcome] = {
         "the submission was built but never answered",
         "read the serve log",
     ),
-    "app_hang": Outcome("application", True, False, "judged", "the application stopped answering", "see the frames"),
+    "app_hang": Outcome(
+        "application",
+        True,
+        False,
+        "zero",
+        "the submission's page never answered, twice, while the browser worked",
+        "look for an endless loop",
+    ),
     "infra_error": Outcome(
         "infrastructure",
         True,

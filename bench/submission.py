@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,18 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bench import __version__
 from bench.atomic import sync_folder, write_json
 from bench.errors import DataError
-from bench.tree import Entry, differences, digest, list_tree
+from bench.tree import Entry, differences, digest, list_tree, shown
+from bench.tree_links import refused_links
 
 SCHEMA = "cdb.submission/1"
 MADE_ELSEWHERE = "made elsewhere"
 
 
 class LeftOut(BaseModel):
-    """Something of the workspace that is not in the submission, and why."""
+    """Something of the workspace that is not in the submission as it was, and why; of a part, what it came to."""
 
     model_config = ConfigDict(extra="forbid")
     path: str
     reason: str
+    files: int | None = None
+    bytes: int | None = None
 
 
 class SubmissionManifest(BaseModel):
@@ -45,6 +49,8 @@ class SubmissionManifest(BaseModel):
     files: list[dict[str, Any]]
     left_out: list[LeftOut] = Field(default_factory=list)
     refused: list[LeftOut] = Field(default_factory=list)
+    altered: list[LeftOut] = Field(default_factory=list)
+    unlisted: dict[str, int] = Field(default_factory=dict)
     patch: str | None = None
     started_at: str | None = None
     duration_s: float | None = None
@@ -78,8 +84,12 @@ def seal(staged: Path, submissions: Path, manifest: SubmissionManifest) -> Path:
 
 def describe_tree(folder: Path, start: list[Entry] | None) -> dict[str, Any]:
     """The manifest's fields that follow from the tree: files, digest, and what changed against the start."""
-    entries = list_tree(folder)
-    found: dict[str, Any] = {"files": entries, "digest": digest(entries)}
+    return describe_entries(list_tree(folder), start)
+
+
+def describe_entries(entries: Sequence[Entry], start: list[Entry] | None) -> dict[str, Any]:
+    """As `describe_tree`, from the tree's canonical list."""
+    found: dict[str, Any] = {"files": list(entries), "digest": digest(entries)}
     if start is not None:
         changes = differences(start, entries)
         found |= {"start_digest": digest(start), "changed_files": len(changes), "changes": changes}
@@ -87,13 +97,18 @@ def describe_tree(folder: Path, start: list[Entry] | None) -> dict[str, Any]:
 
 
 def seal_in_place(folder: Path, start: list[Entry] | None, *, who: dict[str, Any]) -> SubmissionManifest:
-    """Seal a tree that others put under `submissions/`: write the manifest beside it, tree untouched."""
+    """Seal a tree that others put under `submissions/`: write the manifest beside it, tree untouched.
+
+    Raises DataError naming what no submission may hold: a FIFO, socket or device, a link out of the tree.
+    """
+    described = describe_tree(folder, start)
+    _refuse_links(folder, described["files"])
     manifest = SubmissionManifest(
         case=folder.name,
         agent=str(who.get("agent") or "unknown"),
         model=who.get("model"),
         outcome=MADE_ELSEWHERE,
-        **describe_tree(folder, start),
+        **described,
     )
     write_json(manifest_path(folder.parent, folder.name), manifest.model_dump(mode="json", by_alias=True))
     return manifest
@@ -122,6 +137,7 @@ def check_seal(submissions: Path, manifest: SubmissionManifest) -> None:
         raise DataError(f"{folder} is gone, though its manifest is there; put the sealed tree back")
     found = list_tree(folder)
     if digest(found) == manifest.digest:
+        _refuse_links(folder, found)
         return
     lines = differences(manifest.files, found)
     more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
@@ -129,6 +145,12 @@ def check_seal(submissions: Path, manifest: SubmissionManifest) -> None:
         f"{folder} is not what was sealed ({'; '.join(lines[:5])}{more}); put the sealed files back, "
         f"or remove {manifest.case}.manifest.json to have it sealed anew as a submission of unknown origin"
     )
+
+
+def _refuse_links(folder: Path, entries: Sequence[Entry]) -> None:
+    for path, reason in refused_links(entries).items():
+        name = shown({"path": path.decode("utf-8", "backslashreplace")})
+        raise DataError(f"{folder}: {name} may not stay ({reason}); remove the link and seal it again")
 
 
 def who_made(submissions: Path) -> dict[str, Any]:
@@ -149,4 +171,7 @@ def who_made(submissions: Path) -> dict[str, Any]:
     unknown = set(content) - {"agent", "model", "harness", "notes", "attempt"}
     if unknown:
         raise DataError(f"{path}: unknown keys {sorted(unknown)}; known: agent, model, harness, notes, attempt")
+    attempt = content.get("attempt", 1)
+    if not isinstance(attempt, int) or isinstance(attempt, bool) or attempt < 1:
+        raise DataError(f"{path}: attempt must be a whole number from 1, not {attempt!r}")
     return content

@@ -38,6 +38,7 @@ RULES: dict[str, str] = {
     "unchanged": "the submission equals the start application, so nothing asked for was changed",
     "build_failed": "the start application builds and the submission does not",
     "serve_failed": "the submission was built but never answered",
+    "app_hang": "the submission's page never answered, twice, while the browser worked",
 }
 """Every rule's name and its meaning in one sentence, as the report shows it."""
 

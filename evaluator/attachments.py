@@ -1,8 +1,7 @@
-"""What a task's attachments are, by name and content type, and which of them is its primary one."""
+"""What a task's attachments are, by their names, and which of them is its primary one (docs/dataset.md)."""
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Literal
@@ -11,35 +10,18 @@ Kind = Literal["audio", "video", "document", "image", "none"]
 ORDER: tuple[Kind, ...] = ("audio", "video", "document", "image")
 """A task with attachments of several kinds counts under the first of these that it has."""
 
-_DOCUMENTS = {
-    ".pdf",
-    ".doc",
-    ".docx",
-    ".xls",
-    ".xlsx",
-    ".ppt",
-    ".pptx",
-    ".odt",
-    ".ods",
-    ".csv",
-    ".txt",
-    ".md",
-    ".rtf",
+_SUFFIXES: dict[Kind, str] = {
+    "audio": "aac aif aifc aiff amr au caf flac m4a m4b mid midi mka mp2 mp3 oga ogg opus wav weba wma",
+    "video": "3g2 3gp asf avi flv m2ts m4v mkv mov mp4 mpeg mpg mts ogv qt webm wmv",
+    "image": "apng avif bmp gif heic heif ico jfif jpe jpeg jpg png psd svg svgz tif tiff webp",
 }
-_EXTRA = {".m4a": "audio", ".opus": "audio", ".weba": "audio", ".mkv": "video", ".heic": "image", ".avif": "image"}
+_KINDS = {f".{suffix}": kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+"""A table of our own: the machine's (`mimetypes`) differs from machine to machine, and so would the numbers."""
 
 
 def kind_of(name: str) -> Kind:
     """The kind of one attachment by its name; what is neither audio, video nor image is a document."""
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix in _DOCUMENTS:
-        return "document"
-    family = _EXTRA.get(suffix) or (mimetypes.guess_type(name)[0] or "").partition("/")[0]
-    match family:
-        case "audio" | "video" | "image":
-            return family
-        case _:
-            return "document"
+    return _KINDS.get(PurePosixPath(name).suffix.lower(), "document")
 
 
 def primary_kind(names: Iterable[str]) -> Kind:

@@ -13,6 +13,7 @@ from playwright.sync_api import Playwright
 from bench.errors import InfraError
 from bench.outcomes import TRIAL
 from bench.submission import check_seal, read_manifest
+from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
@@ -66,14 +67,15 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
     unchanged = case.submission.changed_files == 0
     criteria: list[CriterionRecord] = []
     with running_applications(case, bench, driver) as applications:
-        shots = look(applications, bench.results, bench.results / "evidence" / case.case)
+        attachments = [attachment.path for attachment in case.attachments]
+        seen = look(applications, bench.results, bench.results / "evidence" / case.case, attachments)
         exhibits = Exhibits(
             case=case,
             submission=folder,
             start=bench.cases_folder / case.project,
             running=applications,
             folder=bench.results / "evidence" / case.case,
-            shots={name: bench.results / path for name, path in shots.items()},
+            shots={name: bench.results / path for name, path in seen.shots.items()},
         )
         judge = bench.judge.in_case(exhibits)
         refuter = bench.refuter.in_case(exhibits) if bench.refuter else None
@@ -83,16 +85,21 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             if unchanged and plan.kind != "preservation":
                 criteria.append(_decided_whole(case, plan, "unchanged", "nothing was changed"))
                 continue
+            if plan.kind == "media" and seen.unplayable:
+                criteria.append(_cannot_play(case, plan, seen.unplayable))
+                continue
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
             stage = Stage(applications, bench.results, evidence)
-            criteria.append(judge_criterion(case, criterion, plan, judge, stage, refuter))
+            judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
+            kept = digest(list_tree(evidence)) if evidence.is_dir() else None
+            criteria.append(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(
         case=case.case,
         outcome="unchanged" if unchanged else "ok",
         submission_digest=case.submission.digest,
         changed_files=case.submission.changed_files,
-        shots=shots,
+        shots=seen.shots,
         flags=list(case.submission.flags),
     )
     return CaseResult(criteria, record)
@@ -118,6 +125,13 @@ def _decided_whole(case: Case, plan: CriterionPlan, rule: str, reason: str) -> C
     return CriterionRecord(
         **about(case, plan), outcome="ok", reason=reason, verdict="FAIL", columns=decide_whole("FAIL", rule)
     )
+
+
+def _cannot_play(case: Case, plan: CriterionPlan, unplayable: dict[str, str]) -> CriterionRecord:
+    """A criterion about media on a machine that cannot play the task's own: no verdict can be had here."""
+    listed = "; ".join(f"{path} ({why})" for path, why in unplayable.items())
+    reason = f"this machine's browser cannot play or show {listed}"
+    return CriterionRecord(**about(case, plan), outcome="infra_error", reason=reason, verdict=None)
 
 
 def _unscored(case: Case, reason: str) -> CaseResult:

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from bench.atomic import write_json
 from bench.errors import DataError, UsageError
-from evaluator.records import CriterionPlan, Strict
+from bench.outcomes import TRIAL
+from evaluator.records import CaseOutcome, CriterionPlan, Strict
 from evaluator.serve_plan import ServePlan
 from evaluator.strict_json import read_json
 
@@ -55,6 +56,9 @@ class Case(Strict):
     """One case to judge. `submission` None: there is none, and `trial` says why when a run of ours made the entry."""
 
     case: str
+    outcome: CaseOutcome = "ok"
+    """What is known before judging: `ok` (there is a submission), `unchanged`, `missing`, or `infra_error` when
+    its trial failed for infrastructure's sake. Follows from `submission` and `trial`."""
     title: str | None = None
     request: str
     attachment: str
@@ -69,6 +73,15 @@ class Case(Strict):
     planned: bool
     submission: SubmissionFacts | None = None
     trial: TrialFacts | None = None
+
+    @model_validator(mode="after")
+    def _outcome_follows(self) -> Case:
+        if self.submission:
+            self.outcome = "ok" if self.submission.changed_files else "unchanged"
+        else:
+            unscored = self.trial and TRIAL[self.trial.outcome].counts == "unscored"
+            self.outcome = "infra_error" if unscored else "missing"
+        return self
 
 
 class Cases(Strict):

@@ -13,6 +13,7 @@ from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
+from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
 from evaluator.judges.judge import Judge, Refuter
@@ -157,6 +158,7 @@ def _identity(cases: Cases, judge: Judge, refuter: Refuter | None) -> dict[str, 
         **what_is_judged(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
+        "browser": browser_facts(),
         "conditions": {"egress": "none"},
         "versions": versions(),
     }

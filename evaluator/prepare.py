@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.errors import CdbError, DataError, UsageError
+from bench.errors import CdbError, DataError
 from bench.journal import of_type, read_journal
-from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, seal_in_place, who_made
-from bench.task import Dataset, Task, open_dataset
+from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, who_made
+from bench.task import Task, open_dataset
 from bench.tree import file_sha256
 from evaluator.attachments import kind_of, primary_kind
 from evaluator.cases import (
@@ -22,11 +22,13 @@ from evaluator.cases import (
     relative,
     write_cases,
 )
+from evaluator.made_elsewhere import seal_made_elsewhere, told
 from evaluator.plans import plan_case, plans_digest
 from evaluator.records import CasePlan
-from evaluator.rubric import Criterion, read_rubric, require_rubrics
+from evaluator.rubric import Criterion, read_rubrics
 from evaluator.serve_plan import ServePlan, learn_plan
 from evaluator.strict_json import read_json
+from evaluator.submissions_folder import check_folder
 
 Progress = Callable[[str], None]
 RESEALED = "resealed"
@@ -47,14 +49,14 @@ def prepare(
     Raises UsageError for a wrong folder, DataError for a broken seal or rubric (naming the file).
     """
     dataset = open_dataset(dataset_root, only)
-    require_rubrics(dataset_root, [task.case_id for task in dataset.tasks])
-    _require_submissions(submissions, dataset)
+    rubrics = read_rubrics(dataset)
+    check_folder(submissions, dataset, progress)
     entry = _entry(submissions)
     trials = _trials(submissions)
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
-        criteria = read_rubric(task.folder)
+        criteria = rubrics[task.case_id]
         plan, planned = plan_case(task.case_id, criteria, plans)
         case_plans.append(plan)
         cases.append(
@@ -132,9 +134,11 @@ def _submission(
     if manifest is None:
         if not folder.is_dir():
             return None
-        progress(f"{task.case_id}: no seal beside it, so it is sealed now as made elsewhere")
-        manifest = seal_in_place(folder, task.start_entries, who={} if trial else entry)
-    check_seal(submissions, manifest)
+        where, manifest = seal_made_elsewhere(folder, task, out, {} if trial else entry)
+        copied = "" if where == folder else f", as a copy in {where}: {told(manifest)}"
+        progress(f"{task.case_id}: no seal beside it, so it is sealed now as made elsewhere{copied}")
+        folder = where
+    check_seal(folder.parent, manifest)
     changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
     flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
     if trial and trial.digest != manifest.digest:
@@ -174,20 +178,3 @@ def _trials(submissions: Path) -> dict[str, TrialFacts]:
         str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")), digest=r.get("digest"))
         for r in of_type(read_journal(journal).records, "trial")
     }
-
-
-def _require_submissions(submissions: Path, dataset: Dataset) -> None:
-    if not submissions.is_dir():
-        raise UsageError(f"{submissions} does not exist; pass the folder that holds one folder for each case")
-    ids = {task.case_id for task in dataset.tasks}
-    here = {entry.name for entry in submissions.iterdir() if entry.is_dir()}
-    journal = (submissions.parent / "journal.jsonl").is_file()
-    if ids & here or journal:
-        return
-    nested = submissions / "submissions"
-    hint = (
-        f"Did you mean {nested}?"
-        if nested.is_dir()
-        else f"It holds {sorted(here)[:4]}, the dataset {sorted(ids)[:4]}"
-    )
-    raise UsageError(f"{submissions} holds no folder named after a case. {hint}")

@@ -2,39 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Error as PlaywrightError
 
 from bench.atomic import write_json
-from evaluator.applications import Applications
-from evaluator.browser import DESKTOP, AppBrowser
+from bench.errors import InfraError
+from evaluator.applications import Applications, NotServed
+from evaluator.browser import DESKTOP, AppBrowser, PageHung
+from evaluator.playback import unplayable
+from evaluator.strict_json import read_json
 
 PHONE = {"width": 390, "height": 844}
+LOOK_S = 60.0
+"""How long one look may take. A page that is silent for so long never comes to an end (two page loads at most)."""
 
 
-def look(applications: Applications, results: Path, folder: Path) -> dict[str, str]:
-    """Look at start and submission; gives picture names (`start_desktop` …) → path below `results`.
+@dataclass(frozen=True)
+class Recon:
+    """What was seen. `shots`: picture name (`start_desktop` …) → path below the results. `unplayable`: path of each
+    attachment that this machine cannot play or show → why."""
+
+    shots: dict[str, str]
+    unplayable: dict[str, str]
+
+
+def look(applications: Applications, results: Path, folder: Path, attachments: Sequence[str]) -> Recon:
+    """Look at start and submission; `attachments`: paths below the application.
 
     An application that cannot be opened is no error here: its picture is missing and the reason is in
-    `APP.json`. What it means is decided criterion by criterion.
+    `APP.json`. What it means is decided criterion by criterion. Raises NotServed (`app_hang`) for a submission whose
+    page never answers, twice, and InfraError for such a start application.
     """
     if not applications.start_seen.look(folder):
-        applications.start_seen.keep_look(_look(applications.start, "start", folder))
-    _look(applications.submission, "submission", folder)
+        files, hung = _look(applications.start, "start", folder, attachments)
+        if hung:
+            raise InfraError(f"the start application's page does not answer: {hung}")
+        applications.start_seen.keep_look(files)
+    _, hung = _look(applications.submission, "submission", folder)
+    if hung and _look(applications.submission, "submission", folder)[1]:
+        if not applications.submission.answers():
+            raise InfraError(f"{hung}, and neither does the browser")
+        raise NotServed("app_hang", hung)
     names = [(app, size) for app in ("start", "submission") for size in ("desktop", "phone")]
     pictures = {f"{app}_{size}": folder / f"{app}-{size}.jpg" for app, size in names}
-    return {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
+    shots = {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
+    return Recon(shots, read_json(folder / "start.json")["unplayable"])
 
 
-def _look(browser: AppBrowser, app: str, folder: Path) -> list[Path]:
-    """One visit, at desktop and at phone size; the files written."""
+def _look(
+    browser: AppBrowser, app: str, folder: Path, attachments: Sequence[str] | None = None
+) -> tuple[list[Path], str]:
+    """One visit, at desktop and at phone size; the files written, and how the page hung where it did."""
     folder.mkdir(parents=True, exist_ok=True)
-    facts = {"console": [], "refused_requests": [], "error": ""}
-    files = [folder / f"{app}.json"]
+    facts: dict[str, Any] = {"console": [], "refused_requests": [], "error": ""}
+    if attachments is not None:
+        facts["unplayable"] = {}
+    files, hung = [folder / f"{app}.json"], ""
     try:
-        with browser.open(viewport=DESKTOP) as visit:
+        with browser.open(viewport=DESKTOP) as visit, visit.within(LOOK_S):
             visit.goto("/")
+            if attachments is not None:
+                facts["unplayable"] = unplayable(visit, attachments)
             for size, viewport in (("desktop", None), ("phone", PHONE)):
                 if viewport:
                     visit.page.set_viewport_size(viewport)  # type: ignore[arg-type]
@@ -44,7 +76,9 @@ def _look(browser: AppBrowser, app: str, folder: Path) -> list[Path]:
                 visit.screenshot(folder / f"{app}-{size}.jpg")
                 files += [snapshot, folder / f"{app}-{size}.jpg"]
             facts |= {"console": list(visit.console), "refused_requests": list(visit.refused)}
+    except PageHung as error:
+        facts["error"] = hung = str(error)
     except PlaywrightError as error:
         facts["error"] = error.message.splitlines()[0]
     write_json(files[0], facts)
-    return files
+    return files, hung

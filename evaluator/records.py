@@ -188,6 +188,8 @@ class CriterionRecord(Strict):
     start_frame: str | None = None
     submission_frame: str | None = None
     """Pictures that show the criterion best: last frame of its first witness on either application."""
+    evidence_digest: str | None = None
+    """Tree digest (bench.tree) of the criterion's evidence folder, so that the journal's chain covers it."""
     flags: list[str] = Field(default_factory=list)
     usage: dict[str, Usage] = Field(default_factory=dict)
     """`judge` and `refuter`, where a model was asked."""

@@ -19,6 +19,7 @@ from evaluator.cases import Case, CriterionText, read_cases
 from evaluator.criterion import Stage, judge_criterion
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
+from evaluator.recon import look
 from evaluator.records import CriterionPlan, CriterionRecord, SubResult
 from evaluator.sidecar import playwright_driver
 from evaluator.witness import Witness, load_witness
@@ -49,7 +50,7 @@ def rerun(results: Path, case_id: str, criterion_index: int) -> Rerun:
     if case is None:
         raise UsageError(f"no case {case_id!r} in {results}; known: {', '.join(c.case for c in cases.cases[:8])} …")
     recorded = _recorded(results, case, criterion_index)
-    notes = _seal_notes(results, case)
+    notes = [*_seal_notes(results, case), *_evidence_notes(results, recorded)]
     judge = _Recorded(results, recorded)
     with tempfile.TemporaryDirectory(prefix="cdb-replay-") as scratch:
         now = _judged_again(case, recorded, judge, results, Path(scratch))
@@ -141,6 +142,7 @@ def _judged_again(
             with running_applications(case, bench, driver) as applications:
                 stage = Stage(applications, scratch, scratch / f"{recorded.criterion_index:02d}")
                 if not recorded.sub_requirements:
+                    look(applications, scratch, scratch / "look", [])  # raises NotServed while the page hangs
                     return recorded.model_copy(update={"verdict": None, "reason": "the application runs now"})
                 return judge_criterion(case, criterion, plan, judge, stage, judge)
         except NotServed as error:
@@ -186,6 +188,18 @@ def _seal_notes(results: Path, case: Case) -> list[str]:
     check_seal(folder.parent, manifest)
     if manifest.digest != case.submission.digest:
         return [f"{folder} was sealed anew: it is not the tree that was judged; what lies there now is replayed"]
+    return []
+
+
+def _evidence_notes(results: Path, recorded: CriterionRecord) -> list[str]:
+    """Whether the pictures and witnesses that lie there are those the journal speaks of."""
+    folder = results / "evidence" / recorded.case / f"{recorded.criterion_index:02d}"
+    if recorded.evidence_digest is None:
+        return []
+    if not folder.is_dir():
+        return [f"{folder} is gone; the witnesses are needed for a replay"]
+    if digest(list_tree(folder)) != recorded.evidence_digest:
+        return [f"{folder} is not the evidence that was recorded: files were changed, added or removed"]
     return []
 
 

@@ -106,6 +106,11 @@ def score(cases: Cases, journal: Path, *, settings: dict[str, Any], seed: int = 
             "criteria_scored": sum(task.n - task.unscored for task in tables[headline]),
             "criteria": sum(task.n for task in tables[headline]),
         },
+        "submissions": {
+            "present": sum(case.submission is not None for case in cases.cases),
+            "of": len(cases.cases),
+            "missing": [case.case for case in cases.cases if case.outcome == "missing"],
+        },
         "incomplete": incomplete,
         "bounds": _bounds(tables[headline]) if incomplete else None,
         "by_attachment": _strata(cases, tables[headline]),

@@ -1,37 +1,5 @@
-"""JSON from outside, read strictly: a BOM is tolerated; a key given twice, NaN and Infinity are errors."""
+"""Strict JSON for the evaluator's files: `bench.strict_json`, which both sides read outside data with."""
 
-from __future__ import annotations
+from bench.strict_json import parse_json, read_json
 
-import json
-from pathlib import Path
-from typing import Any
-
-from bench.errors import DataError
-
-
-def read_json(path: Path) -> Any:
-    """Parse a UTF-8 JSON file. Raises DataError naming file and place."""
-    return parse_json(path.read_bytes(), str(path))
-
-
-def parse_json(content: bytes, name: str) -> Any:
-    """Parse UTF-8 JSON that came from `name`. Raises DataError naming it and the place."""
-    try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} is not UTF-8 ({error})") from error
-    except ValueError as error:
-        raise DataError(f"{name} is not strict JSON: {error}") from error
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r} is given twice")
-    return made
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed")
+__all__ = ["parse_json", "read_json"]

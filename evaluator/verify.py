@@ -2,161 +2,166 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import tarfile
-import zlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.checksums import file_faults
 from bench.errors import DataError
-from bench.release import EVALUATION_ARCHIVE, SOLVER_ARCHIVE, Release, open_release, verify_files
-from bench.task import QUERIES
+from bench.layout import CASES, EVALUATION_ARCHIVE, MANIFEST, SOLVER_ARCHIVE, Release
+from bench.release import all_faults, open_release
+from bench.strict_json import parse_json
 from evaluator.attachments import ORDER, primary_kind
+from evaluator.export_faults import export_faults, exports
+from evaluator.index_faults import (
+    RUBRICS,
+    TASKS,
+    index_notes,
+    read_index,
+    rubric_index_faults,
+    task_index_faults,
+)
+from evaluator.release_contents import Contents, archive_differences, content_faults, read_contents
 from evaluator.rubric import RUBRIC, Criterion, parse_rubric
-from evaluator.strict_json import parse_json
 
-MAX_INDEXED_BYTES = 16 * 1024 * 1024
-"""Cap for a single user_queries.json or rubric.json inside an archive."""
+MOST_SHOWN = 40
+LABELS = {"audio": "Audio", "video": "Video", "document": "Document", "image": "Image", "none": "No extra attachment"}
+ME_96 = {"audio": 32, "video": 24, "document": 16, "image": 4, "none": 20}
+"""The card's table."""
 
 
 def verify_release(folder: Path) -> dict[str, Any]:
-    """Check a release as a whole. Raises DataError or UsageError for the first fault, naming file and remedy."""
+    """Check a release as a whole: counts, `notes`, and one message in `faults` for each fault, none when all is good.
+
+    A file that its checksum condemns is looked at no further. Raises UsageError for a wrong folder and DataError
+    when manifest or SHA256SUMS cannot be read at all.
+    """
     release = open_release(folder)
-    good = verify_files(release)
-    solver = _small_files(release, SOLVER_ARCHIVE)
-    evaluation = _small_files(release, EVALUATION_ARCHIVE)
-    if leaked := [name for name in solver if name.endswith("/" + RUBRIC)]:
-        raise DataError(f"{SOLVER_ARCHIVE} holds a rubric ({leaked[0]}); never give this archive to a solver")
-    rubrics = {case: _rubric(case, evaluation) for case in release.case_ids}
-    _check_count(release, rubrics)
-    _check_tasks(release, solver, evaluation)
-    _check_rubric_index(release, rubrics)
-    _check_exports(release, rubrics)
+    good, bad_files, notes = file_faults(release)
+    faults = [fault.message for fault in bad_files]
+    bad = {fault.name for fault in bad_files}
+    rubrics: dict[str, tuple[Criterion, ...]] = {}
+    skipped = [name for name in (MANIFEST, SOLVER_ARCHIVE, EVALUATION_ARCHIVE) if name in bad]
+    archives = () if MANIFEST in bad else (SOLVER_ARCHIVE, EVALUATION_ARCHIVE)
+    contents = {name: _contents(release, name, faults, notes) for name in archives if name not in bad}
+    solver, evaluation = contents.get(SOLVER_ARCHIVE), contents.get(EVALUATION_ARCHIVE)
+    if solver and evaluation:
+        faults += archive_differences(solver, evaluation)
+    if solver and TASKS not in bad:
+        faults += _said(_task_index(release, solver, notes))
+    if evaluation:
+        faults += _said(_rubrics(release, evaluation, rubrics))
+        if RUBRICS not in bad:
+            faults += _said(_rubric_index(release, rubrics))
+        for name in (name for name in exports(release) if name not in bad):
+            faults += _said(export_faults(release, name, rubrics, notes))
+    if skipped:
+        notes.append(f"nothing was compared with {', '.join(skipped)}, bad as it is")
     return {
         "name": release.name,
         "version": release.version,
         "files": len(good),
         "tasks": len(release.case_ids),
-        "criteria": sum(len(r) for r in rubrics.values()),
+        "criteria": sum(len(rubric) for rubric in rubrics.values()),
+        "faults": faults,
+        "notes": notes,
     }
 
 
+def require_faultless(folder: Path, found: dict[str, Any]) -> None:
+    """Raises DataError with every fault that `verify_release` found, the first `MOST_SHOWN` in full."""
+    faults = list(found["faults"])
+    if len(faults) > MOST_SHOWN:
+        faults[MOST_SHOWN:] = [f"… and {len(faults) - MOST_SHOWN} more"]
+    if faults:
+        raise DataError(all_faults(folder, faults))
+
+
 def describe_release(folder: Path) -> dict[str, Any]:
-    """Name, counts and the table by primary attachment, from the index alone; nothing is verified."""
+    """Name, counts and the table by primary attachment, from the index alone; nothing is verified.
+
+    `notes` says when a release of 96 tasks does not come out as the card's ME-96.
+    """
     release = open_release(folder)
-    kinds = Counter(primary_kind(row["attachment_paths"]) for row in _rows(folder / "data/tasks.parquet"))
+    listed = [row["attachment_paths"] for row in read_index(release, TASKS)]
+    if not all(paths is None or (isinstance(paths, list) and None not in paths) for paths in listed):
+        raise DataError(f"{TASKS}: an attachment_paths is no list of texts; run `cdb dataset verify {folder}`")
+    kinds = Counter(primary_kind(paths or ()) for paths in listed)
+    table = {kind: kinds.get(kind, 0) for kind in (*ORDER, "none")}
+    notes = []
+    if len(release.case_ids) == sum(ME_96.values()) and table != ME_96:
+        card = ", ".join(f"{LABELS[kind].lower()} {count}" for kind, count in ME_96.items())
+        notes.append(
+            f"this is not the table of ME-96's card ({card}). If it is ME-96, the rule by which attachments are "
+            "told apart (docs/dataset.md) does not fit it: quote no numbers by attachment"
+        )
+    if sum(table.values()) != len(release.case_ids):
+        notes.append(
+            f"{TASKS} has {sum(table.values())} rows for {len(release.case_ids)} cases; run `cdb dataset verify`"
+        )
     return {
         "name": release.name,
         "version": release.version,
         "tasks": len(release.case_ids),
         "criteria": release.criteria,
-        "by_attachment": {kind: kinds.get(kind, 0) for kind in (*ORDER, "none")},
+        "by_attachment": table,
+        "notes": notes,
     }
 
 
-def _small_files(release: Release, archive: str) -> dict[str, bytes]:
-    """`user_queries.json` and `rubric.json` of every case, by member name; read as a stream."""
-    found: dict[str, bytes] = {}
-    wanted = {f"cases/{case}/{name}" for case in release.case_ids for name in (QUERIES, RUBRIC)}
+def table_lines(found: dict[str, Any]) -> list[str]:
+    """The card's table by primary attachment, for people."""
+    rows = [(LABELS[kind], count) for kind, count in found["by_attachment"].items()]
+    rows.append(("Total", sum(found["by_attachment"].values())))
+    return [f"{'Primary attachment':<20} {'Tasks':>5}", *(f"{label:<20} {count:>5}" for label, count in rows)]
+
+
+def _said(messages: Iterable[str]) -> list[str]:
+    """Every message of a check, and the error that ended it early, if one did."""
+    found: list[str] = []
     try:
-        with tarfile.open(release.folder / archive, "r|gz") as tar:
-            for member in tar:
-                name = member.name.removeprefix("./")
-                if name not in wanted and not name.endswith("/" + RUBRIC):
-                    continue
-                if member.size > MAX_INDEXED_BYTES:
-                    raise DataError(f"{archive}: {name} has {member.size} bytes; that is no {Path(name).name}")
-                stream = tar.extractfile(member)
-                found[name] = stream.read() if stream else b""
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{archive} cannot be read to its end ({error}); download it again") from error
+        for message in messages:
+            found.append(message)  # one by one: what came before an error is kept
+    except DataError as error:
+        found.append(str(error))
     return found
 
 
-def _rubric(case: str, evaluation: dict[str, bytes]) -> tuple[Criterion, ...]:
-    name = f"cases/{case}/{RUBRIC}"
-    if name not in evaluation:
-        raise DataError(f"{EVALUATION_ARCHIVE} lacks {name}; download it again")
-    return parse_rubric(parse_json(evaluation[name], name), case, name)
-
-
-def _check_count(release: Release, rubrics: dict[str, tuple[Criterion, ...]]) -> None:
-    count = sum(len(rubric) for rubric in rubrics.values())
-    if count != release.criteria:
-        raise DataError(f"manifest.json declares {release.criteria} criteria, the archive's rubrics hold {count}")
-
-
-def _check_tasks(release: Release, solver: dict[str, bytes], evaluation: dict[str, bytes]) -> None:
-    rows = {row["case_id"]: row for row in _rows(release.folder / "data/tasks.parquet")}
-    if list(rows) != list(release.case_ids):
-        raise DataError("data/tasks.parquet does not list the manifest's cases in its order; download it again")
-    for case in release.case_ids:
-        name = f"cases/{case}/{QUERIES}"
-        if name not in solver or solver.get(name) != evaluation.get(name):
-            raise DataError(f"{name} is missing from an archive or differs between the two; download both again")
-        entries = parse_json(solver[name], name)
-        text = entries[0].get("text") if isinstance(entries, list) and isinstance(entries[0], dict) else None
-        if text != rows[case]["request"]:
-            raise DataError(f"{name}: its first text is not the request in data/tasks.parquet; download both again")
-
-
-def _check_rubric_index(release: Release, rubrics: dict[str, tuple[Criterion, ...]]) -> None:
-    rows = _rows(release.folder / "data/rubrics.parquet")
-    found = [(r["case_id"], r["criterion_index"], r["rubric_id"], r["criterion"]) for r in rows]
-    expected = [(case, c.criterion_index, c.rubric_id, c.text) for case, rubric in rubrics.items() for c in rubric]
-    _same(found, expected, "data/rubrics.parquet")
-
-
-def _check_exports(release: Release, rubrics: dict[str, tuple[Criterion, ...]]) -> None:
-    expected = [(case, c.text) for case, rubric in rubrics.items() for c in rubric]
-    folder = release.folder / "rubrics"
-    for path in sorted(folder.glob("*.jsonl")):
-        lines = path.read_bytes().decode("utf-8-sig").splitlines()
-        rows = [
-            parse_json(line.encode(), f"{path.name}, line {n}") for n, line in enumerate(lines, 1) if line.strip()
-        ]
-        _same([(_cell(r, "case_id"), _cell(r, "criterion")) for r in rows], expected, f"rubrics/{path.name}")
-    for path in sorted(folder.glob("*.csv")):
-        table = csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
-        _same([(_cell(r, "case_id"), _cell(r, "criterion")) for r in table], expected, f"rubrics/{path.name}")
-
-
-def _same(found: list[Any], expected: list[Any], name: str) -> None:
-    if found == expected:
-        return
-    for n, (a, b) in enumerate(zip(found, expected, strict=False), start=1):
-        if a != b:
-            raise DataError(f"{name}, record {n}: {json.dumps(a)[:120]} is not what the archive's rubric has")
-    raise DataError(f"{name} holds {len(found)} criteria, the archive's rubrics hold {len(expected)}")
-
-
-def _cell(row: Any, key: str) -> Any:
-    """A row's value, None where it has no such key: it then differs from what is expected and is named."""
-    return row.get(key) if isinstance(row, dict) else None
-
-
-INDEX_COLUMNS = {
-    "tasks.parquet": {"case_id", "request", "attachment_paths"},
-    "rubrics.parquet": {"case_id", "criterion_index", "rubric_id", "criterion"},
-}
-"""Columns of the two indexes that are compared with the archives."""
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    import pyarrow.lib
-    import pyarrow.parquet
-
-    if not path.is_file():
-        raise DataError(f"{path} is missing; download it again")
+def _contents(release: Release, archive: str, faults: list[str], notes: list[str]) -> Contents | None:
     try:
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.lib.ArrowException, OSError) as error:
-        raise DataError(f"{path} is no readable parquet file ({error}); download it again") from error
-    if missing := sorted(INDEX_COLUMNS[path.name] - set(table.column_names)):
-        raise DataError(f"{path} has no column {missing[0]}; found {table.column_names}; download it again")
-    columns = [name for name in table.column_names if name != "annotation_image"]
-    rows: list[dict[str, Any]] = table.select(columns).to_pylist()
-    return rows
+        contents = read_contents(release, archive)
+    except DataError as error:
+        faults.append(str(error))
+        return None
+    faults += content_faults(release, contents)
+    notes += contents.twins
+    return contents
+
+
+def _task_index(release: Release, solver: Contents, notes: list[str]) -> Iterator[str]:
+    rows = read_index(release, TASKS)
+    notes += index_notes(release, rows)
+    yield from task_index_faults(release, rows, solver)
+
+
+def _rubrics(release: Release, evaluation: Contents, rubrics: dict[str, tuple[Criterion, ...]]) -> Iterator[str]:
+    """Fill `rubrics` with those that can be read; their number must be the manifest's."""
+    for case in release.case_ids:
+        name = f"{CASES}/{case}/{RUBRIC}"
+        if (content := evaluation.small.get(name)) is None:
+            continue
+        try:
+            rubrics[case] = parse_rubric(parse_json(content, name), case, name)
+        except DataError as error:
+            yield f"{EVALUATION_ARCHIVE}: {error}"
+    found = sum(len(rubric) for rubric in rubrics.values())
+    if len(rubrics) == len(release.case_ids) and release.criteria not in (None, found):
+        yield (
+            f"manifest.json declares {release.criteria} criteria, the rubrics in {EVALUATION_ARCHIVE} hold {found}; "
+            "download both again"
+        )
+
+
+def _rubric_index(release: Release, rubrics: dict[str, tuple[Criterion, ...]]) -> Iterator[str]:
+    yield from rubric_index_faults(release, read_index(release, RUBRICS), rubrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -10,19 +11,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from git import GitError
 
 from bench.errors import CdbError, InfraError
-from bench.submission import LeftOut, SubmissionManifest, describe_tree, seal
-from bench.task import Task
+from bench.submission import SubmissionManifest, describe_entries, seal
+from bench.task import VERSION_CONTROL, Task
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
 from harness.patch import write_patch
 from harness.prompt import prompt
-from harness.snapshot import snapshot_policy
-from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Refused, Sandbox, SandboxSpec, TreeTooLarge
+from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
+from sandboxes.snapshot import manifest_fields, snapshot
 
 SandboxFactory = Callable[[SandboxSpec], AbstractContextManager[Sandbox]]
 
@@ -116,9 +118,9 @@ def _solve(
                 return _died(task, ended, settings)
             if not ended.timed_out:
                 sandbox.freeze()
-            report = sandbox.get_tree(WORKSPACE, staged / "tree", snapshot_policy(task))
+            report = snapshot(partial(sandbox.get_tree, WORKSPACE), staged / "tree", task.start_entries)
         outcome, reason = _outcome(ended, settings)
-        described = describe_tree(staged / "tree", task.start_entries)
+        described = describe_entries(report.entries, task.start_entries)
         patch = _patch(task, staged / "tree", described, folder)
         manifest = SubmissionManifest(
             case=task.case_id,
@@ -130,9 +132,8 @@ def _solve(
             image=settings.image,
             started_at=started_at,
             duration_s=round(ended.duration_s, 3),
-            left_out=_listed(report.left_out),
-            refused=_listed(report.refused),
             patch=patch,
+            **manifest_fields(report),
             **described,
         )
         seal(staged / "tree", settings.submissions, manifest)
@@ -154,7 +155,14 @@ def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> s
     if not described["changed_files"]:
         return None
     try:
-        write_patch(task.project, task.start_entries, tree, described["files"], folder / "changes.patch")
+        write_patch(
+            task.project,
+            task.start_entries,
+            tree,
+            described["files"],
+            folder / "changes.patch",
+            folder / "changes-not-shown.txt",
+        )
     except (GitError, OSError) as error:
         (folder / "patch-error.txt").write_text(str(error), encoding="utf-8", errors="backslashreplace")
         return None
@@ -172,18 +180,16 @@ def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> Path:
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, home / name)
         sandbox.put_tree(home, HOME)
-        _put_application(sandbox, task, home)
+        _put_application(sandbox, task)
     return prompt_file
 
 
-def _put_application(sandbox: Sandbox, task: Task, scratch: Path) -> None:
-    """Copy the application in; its history, if it has one, is replaced by a single baseline commit (C18)."""
-    if not (task.project / ".git").exists():
-        sandbox.put_tree(task.project, WORKSPACE)
+def _put_application(sandbox: Sandbox, task: Task) -> None:
+    """Copy the application in; its history, if it has one, is replaced by a single baseline commit (C18). Histories
+    further down (of sub-modules) are left away."""
+    sandbox.put_tree(task.project, WORKSPACE, without=frozenset({VERSION_CONTROL}))
+    if not os.path.lexists(task.project / VERSION_CONTROL):
         return
-    copy = scratch / "application"
-    shutil.copytree(task.project, copy, symlinks=True, ignore=lambda _d, names: {".git"} & set(names))
-    sandbox.put_tree(copy, WORKSPACE)
     identity = ["-c", "user.name=baseline", "-c", "user.email=baseline@localhost"]
     for argv in (["init", "-q"], ["add", "-A", "-f"], [*identity, "commit", "-q", "-m", "baseline", "--allow-empty"]):
         ended = sandbox.exec(["git", *argv], deadline_s=120)
@@ -208,11 +214,3 @@ def _outcome(ended: Exec, settings: TrialSettings) -> tuple[str, str]:
     if ended.exit_code:
         return "agent_error", f"exit code {ended.exit_code}"
     return "ok", ""
-
-
-def _listed(nodes: tuple[Refused, ...]) -> list[LeftOut]:
-    return [LeftOut(path=_printable(n.path), reason=n.reason) for n in nodes[:1000]]
-
-
-def _printable(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -27,6 +27,7 @@ from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, Tre
 from sandboxes.transient import retrying
 from sandboxes.tree_in import tar_stream
 from sandboxes.tree_out import copy_out
+from sandboxes.tree_sockets import with_sockets
 
 log = logging.getLogger(__name__)
 
@@ -211,22 +212,26 @@ class DockerSandbox:
                     raise FileNotFoundError(f"{path} is no regular file")
                 return _tail(content, max_bytes)
 
-    def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
+    def put_tree(self, source: Path, target: str = WORKSPACE, *, without: frozenset[str] = frozenset()) -> None:
         with _engine_errors(f"copy {source} into {self.name}:{target}"):
-            self._client.api.put_archive(self.id, target, tar_stream(source, UID))
+            self._client.api.put_archive(self.id, target, tar_stream(source, UID, without=without))
 
     def get_tree(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
         if not self._is_running():
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
         with _engine_errors(f"copy {source} out of {self.name}"):
-            try:
-                chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=_ARCHIVE_CHUNK_BYTES)
-            except NotFound:
-                raise FileNotFoundError(source) from None
-            try:
-                return copy_out(chunks, target, policy)
-            finally:
-                chunks.close()
+            report = copy_out(lambda: self._archive(source), target, policy, root=source)
+        return with_sockets(report, self._client, self.id, source, policy) if policy.list_sockets else report
+
+    def _archive(self, source: str) -> Iterator[bytes]:
+        try:
+            chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=_ARCHIVE_CHUNK_BYTES)
+        except NotFound:
+            raise FileNotFoundError(source) from None
+        try:
+            yield from chunks
+        finally:
+            chunks.close()
 
     def freeze(self) -> None:
         """Pauses the container; kills it where it cannot be paused (it must not run on in any case)."""

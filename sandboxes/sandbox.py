@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from bench.tree import Entry
+
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
@@ -86,20 +88,37 @@ class Exec:
 
 @dataclass(frozen=True)
 class Refused:
-    """A tree member that was not copied, and why. `path` is as it came, undecodable bytes as surrogates."""
+    """A tree member that was not copied as it was, and why. `path` is as it came, undecodable bytes as surrogates."""
 
     path: str
     reason: str
 
 
 @dataclass(frozen=True)
+class LeftOutPart:
+    """A part of a tree that was left out by policy: how many members that are no folders, of how many bytes."""
+
+    path: str
+    reason: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class TreeReport:
-    """What came out of a container: counts, sizes in bytes, members left out on purpose, members refused."""
+    """What came out of a container, each list in path order.
+
+    `entries` is the canonical list (bench.tree) of what was written, hashed on the way; `bytes` counts its files'
+    content. `altered`: members that were kept in another form (a setuid bit taken off, an absolute link made
+    relative).
+    """
 
     files: int
     bytes: int
-    left_out: tuple[Refused, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    left_out: tuple[LeftOutPart, ...] = ()
     refused: tuple[Refused, ...] = ()
+    altered: tuple[Refused, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +133,12 @@ class TreePolicy:
     leave_out: frozenset[str] = frozenset()
     """Directory names left out wherever they stand (for example `node_modules`)."""
     keep: frozenset[str] = frozenset()
-    """Relative POSIX paths that are kept although `leave_out` names them (the start had them)."""
+    """Relative POSIX paths kept although they bear or lie under a name of `leave_out`: the start had them, or
+    something that is kept refers to them. Names below them are judged anew."""
+    never: frozenset[str] = frozenset()
+    """Names left out whatever bears them, a file or link too, and whatever `keep` says (`.git`)."""
+    list_sockets: bool = False
+    """Name sockets among what was refused, which costs a back end whose archives lack them a second look."""
 
 
 class TreeTooLarge(Exception):
@@ -162,10 +186,11 @@ class Sandbox(Protocol):
 
         Raises FileNotFoundError."""
 
-    def put_tree(self, source: Path, target: str = WORKSPACE) -> None:
-        """Copy the content of host directory `source` into directory `target`, owned by the container's user.
+    def put_tree(self, source: Path, target: str = WORKSPACE, *, without: frozenset[str] = frozenset()) -> None:
+        """Copy the content of host directory `source` into directory `target`, owned by the container's user,
+        but for whatever bears one of the names `without`.
 
-        Streams; relative links are kept as links."""
+        Streams; links are kept as links."""
 
     def get_tree(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
         """Copy directory `source` out into the fresh host directory `target`, member by member under `policy`.

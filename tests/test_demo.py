@@ -130,6 +130,9 @@ def test_a_credit_replays_and_a_spoiled_application_is_caught(demo: Demo, run_cd
     replay = ["replay", copy / "results/gold", case, str(index)]
     again = run_cdb(replay)
     assert again.returncode == 0, again.stdout + again.stderr
+    assert "not the evidence that was recorded" not in again.stdout + again.stderr
+    (copy / "results/gold/evidence" / case / f"{index:02d}" / "a-propose" / "added.jpg").write_bytes(b"")
+    assert "not the evidence that was recorded" in run_cdb(replay).stdout
     submission = copy / "runs/gold__none__1/submissions" / case
     page = submission / "index.html"
     page.write_text(page.read_text().replace("</body>", "<script>document.body.textContent = '';</script></body>"))

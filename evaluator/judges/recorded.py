@@ -63,7 +63,7 @@ class RecordedJudge:
         return self
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
-        recorded = _witnesses(self.folder / case.case / "witnesses.json")
+        recorded = self.witnesses(case.case)
         if not any(key[0] == criterion.criterion_index for key in recorded):
             raise JudgeError(f"no recorded witness for criterion {criterion.criterion_index} of {case.case}")
         claims = []
@@ -74,6 +74,10 @@ class RecordedJudge:
                 continue
             claims.append(tried(sub.id, witness, attempt))
         return Proposal(tuple(claims))
+
+    def witnesses(self, case: str) -> dict[tuple[int, str], Witness]:
+        """A case's witnesses by criterion and sub-requirement. Raises JudgeError when there are none."""
+        return _witnesses(self.folder / case / "witnesses.json")
 
 
 def tried(sub: str, witness: Witness, attempt: Attempt) -> Claim:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
-from collections.abc import Callable
+import pkgutil
 
-from scripts.measurements import gateway, startup
+from scripts import measurements
 
-MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {
-    "gateway": gateway.measure,
-    "startup": startup.measure,
-}
+NAMES = sorted(
+    module.name for module in pkgutil.iter_modules(measurements.__path__) if not module.name.startswith("_")
+)
+"""Every module beside this one has a `measure()` that returns its figures by name."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/measure", description=__doc__)
-    parser.add_argument("name", choices=sorted(MEASUREMENTS))
+    parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     arguments = parser.parse_args()
-    figures = MEASUREMENTS[arguments.name]()
+    figures = importlib.import_module(f"scripts.measurements.{arguments.name}").measure()
     if arguments.json:
         print(json.dumps(figures, sort_keys=True))
     else:

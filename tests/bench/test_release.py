@@ -2,121 +2,123 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hostile_archives import EVALUATION, PROJECT, SOLVER, tiny_release
 
-from bench.errors import DataError, UsageError
-from bench.release import EVALUATION_ARCHIVE, SOLVER_ARCHIVE, extract, open_release, verify_files
-
-
-def member(
-    name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = ""
-) -> tuple[tarfile.TarInfo, bytes]:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname, info.size = kind, link, len(content)
-    return info, content
+from bench.checksums import file_faults
+from bench.errors import DataError
+from bench.release import extract, open_release, verify_files
 
 
-GOOD = [
-    member("cases/one/project/index.html", b"<p>hi</p>"),
-    member("cases/one/project/also.html", kind=tarfile.SYMTYPE, link="index.html"),
-    member("cases/one/user_queries.json", b'[{"text": "x"}]'),
-]
-
-
-@pytest.fixture
-def make_release(tmp_path: Path) -> Callable[..., Path]:
-    def make(*more: tuple[tarfile.TarInfo, bytes]) -> Path:
-        folder = tmp_path / "release"
-        folder.mkdir()
-        for name in (SOLVER_ARCHIVE, EVALUATION_ARCHIVE):
-            with tarfile.open(folder / name, "w:gz") as tar:
-                for info, content in (*GOOD, *more):
-                    tar.addfile(info, io.BytesIO(content) if content else None)
-        manifest = {"name": "Tiny", "version": "1", "case_ids": ["one"], "counts": {"criteria": 1}}
-        (folder / "manifest.json").write_text(json.dumps(manifest))
-        sums = [
-            f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n"
-            for n in (SOLVER_ARCHIVE, EVALUATION_ARCHIVE, "manifest.json")
-        ]
-        (folder / "SHA256SUMS").write_text("".join(sums))
-        return folder
-
-    return make
-
-
-def test_a_good_release_is_extracted_whole_and_apart(make_release: Callable[..., Path], tmp_path: Path) -> None:
-    solver, evaluation = extract(open_release(make_release()), tmp_path / "work")
-    assert (solver / "cases/one/project/index.html").read_text() == "<p>hi</p>"
-    assert os.readlink(solver / "cases/one/project/also.html") == "index.html"
+def test_a_good_release_is_extracted_whole_and_apart(tmp_path: Path) -> None:
+    release = tiny_release(tmp_path / "release")
+    solver, evaluation = extract(open_release(release), tmp_path / "work")
+    assert (solver / PROJECT / "index.html").read_text() == "<p>hi</p>"
+    assert os.readlink(solver / PROJECT / "also.html") == "index.html"
     assert evaluation.stat().st_mode & 0o777 == 0o700
-    assert extract(open_release(tmp_path / "release"), tmp_path / "work") == (solver, evaluation)
+    assert extract(open_release(release), tmp_path / "work") == (solver, evaluation)
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda b: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git-LFS pointer"),
+        (lambda b: b"version https://hawser.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git-LFS pointer"),
+        (lambda b: b"/annex/objects/SHA256E-s9--0.tar.gz\n", "git-annex pointer"),
+        (lambda b: b"# xet version 0\n", "Xet pointer"),
+        (lambda b: b"<html>Log in</html>", "web page"),
+        (lambda b: b"", "is empty"),
         (lambda b: b[: len(b) // 2], "truncated"),
+        (lambda b: b[:-1], "truncated"),
         (lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], "sha256"),
+        (lambda b: b[:-4] + bytes([b[-4] ^ 1]) + b[-3:], "sha256"),
+        (lambda b: b[: len(b) // 2] + bytes(len(b) - len(b) // 2), "sha256|truncated"),  # set aside, never filled
+        (lambda b: b + b"x", "sha256"),
+        (lambda b: b"Invalid username or password.", "sha256"),
     ],
 )
+@pytest.mark.parametrize("name", [SOLVER, EVALUATION])
 def test_c7_pointer_truncation_and_flipped_byte_have_their_own_messages(
-    make_release: Callable[..., Path], tmp_path: Path, spoil: Callable[[bytes], bytes], message: str
+    tmp_path: Path, spoil: Callable[[bytes], bytes], message: str, name: str
 ) -> None:
-    folder = make_release()
-    path = folder / SOLVER_ARCHIVE
-    path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(DataError, match=f"{SOLVER_ARCHIVE}.*{message}"):
+    folder = tiny_release(tmp_path / "release")
+    (folder / name).write_bytes(spoil((folder / name).read_bytes()))
+    with pytest.raises(DataError, match=f"{name}.*{message}"):
         extract(open_release(folder), tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        member("../outside", b"x"),
-        member("cases/../../outside", b"x"),
-        member("/absolute", b"x"),
-        member("cases/one/project/out", kind=tarfile.SYMTYPE, link="../../../../etc/passwd"),
-        member("cases/one/project/abs", kind=tarfile.SYMTYPE, link="/etc/passwd"),
-        member("cases/one/project/hard", kind=tarfile.LNKTYPE, link="../../../../etc/passwd"),
-        member("cases/one/project/pipe", kind=tarfile.FIFOTYPE),
-        member("cases/one/project/device", kind=tarfile.CHRTYPE),
-    ],
-    ids=lambda pair: pair[0].name,
-)
-def test_c4_a_hostile_member_is_refused_by_name_and_nothing_is_left(
-    make_release: Callable[..., Path], tmp_path: Path, hostile: tuple[tarfile.TarInfo, bytes]
-) -> None:
-    folder = make_release(hostile)
-    with pytest.raises(DataError, match=hostile[0].name.rpartition("/")[2]):
-        extract(open_release(folder), tmp_path / "work")
-    assert list((tmp_path / "work").iterdir()) == []
-    assert not (tmp_path / "outside").exists()
+def test_c7_a_flipped_bit_anywhere_is_never_called_a_truncation_nor_a_cut_a_change(tmp_path: Path) -> None:
+    folder = tiny_release(tmp_path / "release")
+    release, whole = open_release(folder), (folder / SOLVER).read_bytes()
+
+    def told(content: bytes) -> str:
+        (folder / SOLVER).write_bytes(content)
+        (fault,) = file_faults(release)[1]
+        return fault.message
+
+    flips = [told(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]) for at in range(len(whole) - 4)]
+    assert [message for message in flips if "does not match" not in message] == []
+    cuts = [told(whole[:length]) for length in range(12, len(whole))]
+    assert len([message for message in cuts if "truncated" not in message]) <= 2, "a cut may end like a whole tar"
 
 
-def test_a_file_missing_from_the_sums_is_noticed(make_release: Callable[..., Path]) -> None:
-    folder = make_release()
-    sums = folder / "SHA256SUMS"
-    sums.write_text("".join(line for line in sums.read_text().splitlines(True) if SOLVER_ARCHIVE not in line))
-    with pytest.raises(DataError, match=f"does not list {SOLVER_ARCHIVE}"):
+@pytest.mark.parametrize("name", ["manifest.json", "SHA256SUMS"])
+def test_c7_a_pointer_in_place_of_what_everything_hangs_on_is_told(tmp_path: Path, name: str) -> None:
+    folder = tiny_release(tmp_path / "release")
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    with pytest.raises(DataError, match=f"{name} is a Git-LFS pointer.*git lfs pull"):
         verify_files(open_release(folder))
 
 
-def test_c8_the_wrong_folder_is_named_and_the_right_one_suggested(
-    make_release: Callable[..., Path], tmp_path: Path
-) -> None:
-    folder = make_release()
-    with pytest.raises(UsageError, match=str(folder)):
-        open_release(folder.parent)
-    solver, _ = extract(open_release(folder), tmp_path / "work")
-    with pytest.raises(UsageError, match="extracted root"):
-        open_release(solver)
+@pytest.mark.parametrize("name", [SOLVER, EVALUATION, "manifest.json"])
+def test_a_file_missing_from_the_sums_is_noticed(tmp_path: Path, name: str) -> None:
+    folder = tiny_release(tmp_path / "release")
+    sums = folder / "SHA256SUMS"
+    sums.write_text("".join(line for line in sums.read_text().splitlines(True) if name not in line))
+    with pytest.raises(DataError, match=f"does not list {name}"):
+        verify_files(open_release(folder))
+
+
+def test_sums_are_read_as_sha256sum_writes_them(tmp_path: Path) -> None:
+    folder = tiny_release(tmp_path / "release")
+    text = (folder / "SHA256SUMS").read_text()
+    for other in (text.replace("  ", " *"), text.replace("  ", "  ./"), text.replace("\n", "\r\n"), "\ufeff" + text):
+        (folder / "SHA256SUMS").write_text(other)
+        assert len(verify_files(open_release(folder))) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["nonsense", "0" * 63 + "  x", "z" * 64 + "  x", "0" * 64, "0" * 64 + "  /etc/passwd", "0" * 64 + "  ../x"],
+)
+def test_a_line_that_is_none_is_named_by_its_number(tmp_path: Path, line: str) -> None:
+    folder = tiny_release(tmp_path / "release")
+    with (folder / "SHA256SUMS").open("a") as sums:
+        sums.write(line + "\n")
+    with pytest.raises(DataError, match="SHA256SUMS, line 4"):
+        file_faults(open_release(folder))
+
+
+def test_a_release_of_links_into_a_download_cache_is_good(tmp_path: Path) -> None:
+    folder = tiny_release(tmp_path / "release")
+    (tmp_path / "blobs").mkdir()
+    for path in list(folder.iterdir()):
+        path.rename(tmp_path / "blobs" / path.name)
+        path.symlink_to(f"../blobs/{path.name}")
+    extract(open_release(folder), tmp_path / "work")
+    (tmp_path / "blobs" / SOLVER).unlink()
+    with pytest.raises(DataError, match=rf"{SOLVER} is a link to .*which does not exist"):
+        verify_files(open_release(folder))
+
+
+def test_every_bad_file_is_told_at_once(tmp_path: Path) -> None:
+    folder = tiny_release(tmp_path / "release")
+    (folder / SOLVER).write_bytes(b"")
+    (folder / EVALUATION).unlink()
+    with pytest.raises(DataError, match=f"(?s)2 faults.*{EVALUATION} is missing.*{SOLVER} is empty"):
+        verify_files(open_release(folder))

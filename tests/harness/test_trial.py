@@ -61,18 +61,6 @@ def test_an_edit_ends_up_in_the_sealed_submission_with_its_patch(solve_with: Cal
     assert "+<h1>Hello</h1>" in patch
 
 
-@pytest.mark.parametrize("kept_in", ["unstaged", "staged", "committed", "branch", "no-git"])
-def test_c53_work_is_kept_however_git_was_used(solve_with: Callable[..., Any], kept_in: str) -> None:
-    edit = "echo changed > index.html; echo new > assets/new.mp3; "
-    git = "git init -q . && git config user.email a@b && git config user.name a && git add -f . && git commit -qm start; "
-    after = {
-        "unstaged": "", "staged": "git add -f .", "committed": "git add -f . && git commit -qm work",
-        "branch": "git checkout -qb other && git add -f . && git commit -qm work", "no-git": "rm -rf .git",
-    }[kept_in]  # fmt: skip
-    _, manifests = solve_with(git + edit + after, name=kept_in)
-    assert manifests["one"].changes == ["added: assets/new.mp3", "changed: index.html"]
-
-
 def test_c13_the_request_reaches_the_agent_byte_for_byte(solve_with: Callable[..., Any]) -> None:
     request = '"; touch /tmp/pwn; $(id) `x` {{k}} {0} %s 中文 \n'
     summary, _ = solve_with("cat /home/agent/request.md > seen.md; ls /tmp > tmp.txt", request=request)
@@ -98,28 +86,6 @@ def test_an_agent_that_fails_is_still_snapshotted(solve_with: Callable[..., Any]
     summary, manifests = solve_with("echo half > half.txt; exit 7")
     assert summary.outcomes == {"one": "agent_error"}
     assert (manifests["one"].reason, manifests["one"].changed_files) == ("exit code 7", 1)
-
-
-def test_c60_an_agent_that_does_nothing_is_recognised(solve_with: Callable[..., Any]) -> None:
-    _, manifests = solve_with("true")
-    assert manifests["one"].changed_files == 0
-    assert manifests["one"].digest == manifests["one"].start_digest
-
-
-def test_c56_odd_nodes_are_listed_and_nothing_outside_is_copied(solve_with: Callable[..., Any]) -> None:
-    script = "mkfifo pipe; ln -s loop loop; ln -s / root; ln -s /etc/passwd pw; ln -s index.html good"
-    summary, manifests = solve_with(script)
-    refused = {node.path for node in manifests["one"].refused}
-    assert {"pipe", "root", "pw"} <= refused
-    assert (summary.submissions / "one/good").readlink() == Path("index.html")
-    assert not (summary.submissions / "one/pw").exists()
-
-
-def test_c54_installed_packages_are_left_out_and_recorded(solve_with: Callable[..., Any]) -> None:
-    script = "mkdir -p node_modules/p && seq 2000 | xargs -I{} touch node_modules/p/{}; echo '{}' > package-lock.json"
-    _, manifests = solve_with(script)
-    assert manifests["one"].changes == ["added: package-lock.json"]
-    assert [node.path for node in manifests["one"].left_out] == ["node_modules"]
 
 
 def test_c18_an_application_with_history_shows_one_baseline_commit(

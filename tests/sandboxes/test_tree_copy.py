@@ -80,6 +80,18 @@ def test_a_hostile_tree_is_copied_without_what_is_hostile(box, run, tmp_path):
     assert {(out / name).stat().st_mode & 0o7777 for name in ("file", "hard")} <= {0o755, 0o644}
 
 
+def test_c56_sockets_are_named_also_in_a_frozen_container(box, run, tmp_path):
+    script = "import os, socket\nfor n in ('s', 'd/new\\nline', 'node_modules/x'):\n os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n socket.socket(socket.AF_UNIX).bind(n)"
+    run(box, "python3", "-c", script)
+    run(box, "sh", "-c", "mkdir shut && chmod 000 shut; echo x > f")
+    box.freeze()
+    policy = TreePolicy(leave_out=frozenset({"node_modules"}), list_sockets=True)
+    report = box.get_tree("/workspace", tmp_path / "out", policy)
+    assert [(item.path, item.reason) for item in report.refused] == [("d/new\nline", "socket"), ("s", "socket")]
+    assert report.files == 1
+    assert box.get_tree("/workspace", tmp_path / "again", TreePolicy()).refused == ()
+
+
 def test_a_sparse_terabyte_is_refused_before_it_is_read(box, run, tmp_path):
     run(box, "truncate", "-s", "1T", "huge")
     with pytest.raises(TreeTooLarge, match="huge"):
