@@ -181,6 +181,7 @@ def judge(
     ] = None,
     vision: Annotated[bool, typer.Option(help="Show pictures to the models.")] = True,
     digests: Annotated[Path | None, typer.Option(help="Words about the attachments, CASE.md each.")] = None,
+    samples: Annotated[int, typer.Option(min=1, max=9, help="Conversations a criterion; the majority counts.")] = 1,
     case_usd: Annotated[float, typer.Option(min=0, help="What judging one case may cost; 0 lifts the cap.")] = 2.0,
     case_minutes: Annotated[
         float, typer.Option(min=0, help="How long models may work on one case; 0: no cap.")
@@ -200,7 +201,15 @@ def judge(
     from sandboxes.reap import reap
 
     caps = Caps(case_usd=case_usd or None, case_minutes=case_minutes or None, run_usd=run_usd or None)
-    chosen = find_judges(model, refuter_model, witnesses=witnesses, vision=vision, caps=caps, digests=digests)
+    chosen = find_judges(
+        model,
+        refuter_model,
+        witnesses=witnesses,
+        vision=vision,
+        caps=caps,
+        digests=digests,
+        samples=samples,
+    )
     reap()
     summary = judge_all(
         cases,

@@ -11,6 +11,7 @@ from bench.atomic import write_json
 from bench.errors import InfraError
 from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub
 from evaluator.applications import Applications
+from evaluator.attack import refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import (
@@ -28,7 +29,6 @@ from evaluator.records import (
     CriterionPlan,
     CriterionRecord,
     Purpose,
-    RefutationRecord,
     Replay,
     SubRequirement,
     SubResult,
@@ -238,28 +238,7 @@ def _attack(
     for sub, refutation in zip(standing, attack.refutations, strict=True):
         sub.refutation = refutation
         if refutation.outcome == "downgrade":
-            _replay_evidence(sub, refutation, stage)
-
-
-def _replay_evidence(sub: _Sub, refutation: Refutation, stage: Stage) -> None:
-    """Two runs of the counter-witness or with the refuter's inputs, a third when they disagree."""
-    name = sub.plan.id
-    if refutation.counter:
-        content = refutation.counter.model_dump(mode="json", by_alias=True)
-        write_json(stage.folder / f"{name}.counter.json", content)
-        for _ in range(3):
-            sub.replays.append(stage.run(refutation.counter, f"{name}-counter", "counter"))
-            if _settled(sub.outcomes("counter")):
-                return
-    elif refutation.inputs and sub.claim.witness:
-        for _ in range(3):
-            sub.replays.append(stage.run(sub.claim.witness, f"{name}-attack", "attack", dict(refutation.inputs)))
-            if _settled(sub.outcomes("attack")):
-                return
-
-
-def _settled(runs: tuple[Replay, ...]) -> bool:
-    return len(runs) == 2 and len({run.outcome for run in runs}) == 1
+            sub.replays += replayed_evidence(refutation, sub.claim.witness, stage.run, stage.folder)
 
 
 def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> bool:
@@ -338,27 +317,12 @@ def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
         replays=sub.replays,
         reason=sub.claim.reason,
         citations=list(sub.claim.citations),
-        refutation=_refutation(sub, stage),
+        refutation=refutation_record(sub.refutation, stage.folder, stage.results) if sub.refutation else None,
+        samples=list(sub.claim.samples),
         proposed=decision.judge,
         card=decision.card,
         witnessed=decision.witnessed,
         lowered_by=decision.rule if decision.judge and not decision.witnessed else "",
-    )
-
-
-def _refutation(sub: _Sub, stage: Stage) -> RefutationRecord | None:
-    told = sub.refutation
-    if told is None:
-        return None
-    counter = stage.folder / f"{sub.plan.id}.counter.json"
-    kept = told.counter if told.outcome == "downgrade" else None
-    return RefutationRecord(
-        outcome=told.outcome,
-        reason=told.reason,
-        counter_witness=str(counter.relative_to(stage.results)) if kept else None,
-        counter_sha256=kept.digest() if kept else None,
-        inputs=told.inputs,
-        citations=list(told.citations),
     )
 
 

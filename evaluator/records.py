@@ -150,6 +150,8 @@ class SubResult(Strict):
     """The judge's own words."""
     citations: list[Citation] = Field(default_factory=list)
     """Places in the source the judge named, each checked word for word."""
+    samples: list[bool] = Field(default_factory=list)
+    """What each of several samples of the judge claimed; empty for a single one."""
     refutation: RefutationRecord | None = None
     """None when no refuter over a model was asked."""
     proposed: bool

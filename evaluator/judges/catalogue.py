@@ -32,6 +32,7 @@ def find_judges(
     vision: bool = True,
     caps: Caps | None = None,
     digests: Path | None = None,
+    samples: int = 1,
 ) -> Judges:
     """The judge for `model`, and the refuter where one is asked for. Nothing is called yet.
 
@@ -42,6 +43,8 @@ def find_judges(
         raise UsageError(f"--digests {digests} is no folder; give the one that holds CASE.md files")
     if witnesses and model != "recorded":
         raise UsageError("--witnesses goes with --model recorded")
+    if samples > 1 and model == "recorded":
+        raise UsageError("--samples goes with a model: recorded witnesses say the same each time")
     if model == "recorded" and not refuter_model:
         return Judges(_recorded(witnesses), None)
     from evaluator.judges.model.judge import ModelJudge
@@ -53,7 +56,7 @@ def find_judges(
     if model == "recorded":
         judge = _recorded(witnesses)
     else:
-        judge = ModelJudge(_name(model), find_chat(model, vision=vision), ledger, digests)
+        judge = ModelJudge(_name(model), find_chat(model, vision=vision), ledger, digests, samples)
     refuter = ModelRefuter(find_chat(refuter_model, vision=vision), ledger, digests) if refuter_model else None
     return Judges(judge, refuter)
 

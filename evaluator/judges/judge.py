@@ -27,6 +27,8 @@ class Claim:
     reason: str = ""
     citations: tuple[Citation, ...] = ()
     flags: tuple[str, ...] = ()
+    samples: tuple[bool, ...] = ()
+    """What each of several samples said; empty for a single one."""
 
 
 @dataclass(frozen=True)

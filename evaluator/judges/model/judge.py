@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Attempt, Claim, Exhibits, Proposal
+from evaluator.judges.judge import Attempt, BrokenOff, Claim, Exhibits, JudgeError, OutOfBudget, Proposal
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
 from evaluator.judges.model.conversation import Conversation, Finish, Repair
@@ -21,10 +21,11 @@ from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.looking import browser_tools, source_tools
 from evaluator.judges.model.opening import Opening
 from evaluator.judges.model.prompts import prompts_digest, render
+from evaluator.judges.model.samples import majority
 from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Tried, VerdictCheck, VerdictInput, read_witness
-from evaluator.records import CriterionPlan, Replay
+from evaluator.records import CriterionPlan, Replay, Usage
 
 SPOKE = "evaluator_directed_text"
 """Flag of a criterion whose judge met text of the submission that speaks to an evaluator."""
@@ -43,6 +44,8 @@ class ModelJudge:
     chat: Chat
     ledger: Ledger
     digests: Path | None = None
+    samples: int = 1
+    """Conversations a criterion; the majority's claims count."""
 
     @property
     def model(self) -> str | None:
@@ -52,6 +55,7 @@ class ModelJudge:
     def describe(self) -> dict[str, Any]:
         return {
             **self.chat.describe(),
+            "samples": self.samples,
             "caps": self.ledger.caps.model_dump(include={"criterion_calls", "criterion_pictures"}),
             "prompts_sha256": prompts_digest("judge", "criterion", "witness"),
             "digests_sha256": digests_digest(self.digests),
@@ -84,12 +88,36 @@ class JudgeInCase:
         return Opening(self._exhibits, self._sources, self._fence, self._judge.chat, self._judge.digests)
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
-        chat = self._judge.chat
-        opening = self._opening.parts
         self._fence.spoke = False
-        folder = self._exhibits.folder / f"{plan.criterion_index:02d}" / "judge"
+        tried, usage = Tried(attempt), Usage()
+        samples: list[tuple[Claim, ...]] = []
+        problem: JudgeError | None = None
+        for number in range(1, self._judge.samples + 1):
+            try:
+                claims, spent = self._sample(
+                    case, criterion, plan, tried, "judge" if number == 1 else f"judge-{number}"
+                )
+                samples.append(claims)
+                usage += spent
+            except (OutOfBudget, BrokenOff) as error:
+                error.usage += usage
+                raise
+            except JudgeError as error:  # a sample that failed is left out, never counted as a FAIL
+                problem, usage = error, usage + error.usage
+        if problem and not samples:
+            raise JudgeError(str(problem), usage)
+        claims = tuple(_with_its_attempt(claim, tried) for claim in majority(samples))
+        flags = [SPOKE] if self._fence.spoke or self._opening.speaks else []
+        flags += ["sample_failed"] if problem else []
+        return Proposal(claims, usage, tuple(flags))
+
+    def _sample(
+        self, case: Case, criterion: CriterionText, plan: CriterionPlan, tried: Tried, role: str
+    ) -> tuple[tuple[Claim, ...], Usage]:
+        """One conversation: its claims and what it cost. Raises JudgeError."""
+        chat = self._judge.chat
+        folder = self._exhibits.folder / f"{plan.criterion_index:02d}" / role
         browsing = Browsing(self._exhibits.running)
-        tried = Tried(attempt)
         subs = tuple(sub.id for sub in plan.sub_requirements)
         pictures = self._judge.ledger.caps.criterion_pictures if chat.vision else 0
         tools = [*source_tools(self._sources), *browser_tools(browsing, pictures=pictures), _try_witness(subs, tried)]
@@ -100,17 +128,20 @@ class JudgeInCase:
             self._judge.ledger.purse(case.case),
             toolbox,
             Finish(_VERDICT, check.take),
-            label=f"{case.case}/{plan.criterion_index:02d}/judge",
+            label=f"{case.case}/{plan.criterion_index:02d}/{role}",
             folder=folder,
         )
         system = render("judge", mark=self._fence.mark, vision=chat.vision, witness=render("witness"))
         task = render("criterion", criterion=criterion.criterion, kind=plan.kind, subs=plan.sub_requirements)
         try:
-            claims = talk.hold(system, [*opening, text_part(task)])
+            return talk.hold(system, [*self._opening.parts, text_part(task)]), talk.usage
         finally:
             browsing.close()
-        flags = (SPOKE,) if self._fence.spoke or self._opening.speaks else ()
-        return Proposal(claims, talk.usage, flags)
+
+
+def _with_its_attempt(claim: Claim, tried: Tried) -> Claim:
+    """The claim with its witness's own run: a later sample's attempts may have taken the place of its pictures."""
+    return replace(claim, attempts=(tried.of(claim.sub, claim.witness),)) if claim.witness else claim
 
 
 _VERDICT = ToolSpec(

@@ -90,6 +90,7 @@ class Desk:
     caps: Caps = field(default_factory=Caps)
     settings: dict[str, Any] = field(default_factory=dict)
     kind: str = "behaviour"
+    samples: int = 1
 
     @property
     def case(self) -> Case:
@@ -127,7 +128,7 @@ class Desk:
     def judged(self, refuter: bool = False, model: str = "openai/scripted") -> CriterionRecord:
         ledger = Ledger(self.caps)
         exhibits = self.exhibits()
-        judge = ModelJudge("litellm", self.chat(model), ledger).in_case(exhibits)
+        judge = ModelJudge("litellm", self.chat(model), ledger, samples=self.samples).in_case(exhibits)
         opponent = ModelRefuter(self.chat("openai/refuter"), ledger).in_case(exhibits) if refuter else None
         return judge_criterion(self.case, TEXT, self.plan, judge, cast(Stage, self.stage), opponent)
 

@@ -100,6 +100,42 @@ def test_c101_a_reason_that_denies_its_own_claim_is_flagged(desk: Desk, claim: C
     assert "contradicts_reason" in desk.judged().flags
 
 
+YES, NO = {"holds": True, "witness": HELD}, {"holds": False, "witness": BROKEN}
+
+
+@pytest.mark.parametrize(
+    ("votes", "verdict_", "flags"),
+    [
+        ((YES, YES, NO), "PASS", ["samples_disagree"]),
+        ((NO, YES, NO), "FAIL", ["samples_disagree"]),
+        ((YES, NO), "FAIL", ["samples_disagree"]),
+        ((YES, YES), "PASS", []),
+        ((YES, None, YES), "PASS", ["sample_failed"]),
+        ((YES, None, NO), "FAIL", ["sample_failed", "samples_disagree"]),
+    ],
+)
+def test_c101_of_several_samples_the_majority_counts_a_tie_is_lower_a_failed_one_is_left_out(
+    desk: Desk, claim: Claim, votes: tuple[Any, ...], verdict_: str, flags: list[str]
+) -> None:
+    desk.samples = len(votes)
+    bodies = []
+    for vote in votes:  # one call a sample that answers, three prose ones for a sample that fails
+        bodies += [raw(json.dumps({"claims": [claim(**vote)]}))] if vote else [raw("[]")] * 3
+    faults = [{"at": n, "status": 200, "body": body} for n, body in enumerate(bodies)]
+    desk.server.play({"turns": [], "faults": faults})
+    record = desk.judged()
+    assert (record.verdict, record.flags) == (verdict_, flags)
+    assert record.sub_requirements[0].samples == [vote["holds"] for vote in votes if vote]
+    assert record.usage["judge"].calls == len(bodies)
+
+
+def test_c101_when_every_sample_fails_there_is_no_verdict(desk: Desk) -> None:
+    desk.samples = 2
+    desk.server.play({"turns": [[say("PASS")]] * 4})
+    record = desk.judged()
+    assert (record.outcome, record.verdict, record.usage["judge"].calls) == ("judge_error", None, 6)
+
+
 @pytest.mark.parametrize(
     "turns",
     [
