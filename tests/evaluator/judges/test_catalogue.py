@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,17 @@ def test_the_prompt_teaches_every_word_of_the_witness_language() -> None:
     }
     assert len(words) > 35
     assert [word for word in sorted(words) if word not in taught] == []
+
+
+def test_only_one_module_imports_litellm_and_recorded_judging_never_does() -> None:
+    root = Path(__file__).parents[3]
+    importing = [
+        path.name
+        for folder in ("bench", "sandboxes", "harness", "evaluator")
+        for path in (root / folder).rglob("*.py")
+        if re.search(r"^\s*(?:import|from) litellm\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert importing == ["litellm_chat.py"]
+    script = "import sys; from evaluator.judges.catalogue import find_judges; find_judges('recorded'); print('litellm' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True)
+    assert ended.stdout.strip() == "False"

@@ -13,6 +13,7 @@ import pytest
 from fakes.model_server import say, tool
 from judge_desk import BROKEN, HELD, START, SUBMISSION, TEXT, Desk
 
+from evaluator.judges.judge import OutOfBudget
 from evaluator.judges.model.chat import ChatFailed
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
@@ -334,6 +335,15 @@ def test_the_cap_in_money_stops_after_at_most_one_call_too_many(desk: Desk) -> N
     record = desk.judged()
     assert (record.outcome, len(desk.bodies())) == ("budget", 3)
     assert record.usage["judge"].cost_usd == pytest.approx(0.0135)
+
+
+def test_the_cap_of_the_run_counts_what_earlier_calls_of_it_spent(desk: Desk) -> None:
+    ledger = Ledger(Caps(run_usd=1.0, case_usd=None))
+    spent = {"calls": 3, "cost_usd": 0.6}
+    ledger.carry([{"case": "other", "usage": {"judge": spent, "refuter": spent}}])
+    with pytest.raises(OutOfBudget, match="cap of 1 USD is used up"):
+        ledger.purse("shop").check()
+    Ledger(Caps(run_usd=2.0)).purse("shop").check()
 
 
 def test_a_model_whose_price_nobody_knows_has_unknown_costs_never_none(desk: Desk, claim: Claim) -> None:
