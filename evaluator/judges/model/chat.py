@@ -37,17 +37,20 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said. `cut`: it ran into its output limit, so the last call may be torn."""
+    """What a model said. `cut`: it ran into its output limit, so the last call may be torn.
+
+    `own`: what this provider wants to see again in the next request (thinking blocks, signatures)."""
 
     text: str
     calls: tuple[ToolCall, ...]
     usage: Usage = field(default_factory=Usage)
     cut: bool = False
+    own: Message = field(default_factory=dict)
 
     def as_message(self) -> Message:
         """The reply as the next request shows it to the model."""
-        message: Message = {"role": "assistant", "content": self.text or None}
-        if self.calls:
+        message: Message = {"role": "assistant", "content": self.text or None, **self.own}
+        if self.calls and "tool_calls" not in self.own:
             message["tool_calls"] = [
                 {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
                 for call in self.calls

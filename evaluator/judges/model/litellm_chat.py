@@ -171,7 +171,8 @@ class LiteLlmChat:
             for number, call in enumerate(choice.message.tool_calls or [])
         )
         usage = _usage(answer, self._settings, pictures, waited_s)
-        return Reply(choice.message.content or "", calls, usage, cut=choice.finish_reason == "length")
+        own = _own(choice.message, self._provider)
+        return Reply(choice.message.content or "", calls, usage, cut=choice.finish_reason == "length", own=own)
 
     def _require_key(self) -> None:
         settings = self._settings
@@ -244,6 +245,18 @@ def _retry_after(error: BaseException | None) -> float | None:
             except ValueError:
                 return None
     return None
+
+
+def _own(message: Any, provider: str) -> Message:
+    """What the provider must get back: Anthropic its thinking blocks, Gemini the signatures of its calls.
+
+    Others get the plain message: some refuse fields they do not know."""
+    own: Message = {}
+    if provider in _MARKED_CACHE and (blocks := getattr(message, "thinking_blocks", None)):
+        own["thinking_blocks"] = blocks
+    if provider in ("gemini", "vertex_ai") and message.tool_calls:
+        own["tool_calls"] = [call.model_dump(exclude_none=True) for call in message.tool_calls]
+    return own
 
 
 def _usage(answer: Any, settings: ModelSettings, pictures: int, waited_s: float) -> Usage:

@@ -397,6 +397,22 @@ def test_criteria_of_a_case_share_a_prefix_and_anthropic_is_told_where_it_ends(d
         assert len(prefixes[0]) / len(json.dumps([body["system"], body["tools"], body["messages"]])) >= 0.8
 
 
+def test_thinking_goes_back_to_anthropic_which_refuses_a_conversation_without_it(desk: Desk) -> None:
+    thinking = {"type": "thinking", "thinking": "Let me look.", "signature": "sig=="}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "list_files", "input": {}}
+    first = {
+        "id": "m", "type": "message", "role": "assistant", "model": "scripted", "content": [thinking, call],
+        "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    desk.caps = Caps(criterion_calls=2)
+    desk.settings = {"extra": {"thinking": {"type": "enabled", "budget_tokens": 1024}}}
+    desk.server.play({"turns": [[say("x")]] * 3, "faults": [{"at": 0, "status": 200, "body": json.dumps(first)}]})
+    desk.judged(model="anthropic/scripted")
+    assistant = desk.bodies()[1]["messages"][1]
+    assert [part["type"] for part in assistant["content"]] == ["thinking", "tool_use"]
+    assert assistant["content"][0]["signature"] == "sig=="
+
+
 def test_attachments_are_in_the_opening_and_the_start_is_kept_apart(desk: Desk, claim: Claim) -> None:
     desk.server.play({"turns": [verdict(claim())]})
     desk.judged()
