@@ -85,6 +85,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, run_cdb: RunCdb) -> Iterato
         ]  # fmt: skip
         ended = run_cdb(verb, env=environment(server), deadline_s=280)
         assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["unscored"] == 0, "something else was written to standard output"
         requests = server.requests()
         for request in requests:
             request["body"] = (folder / f"seen/{request['n']:04d}.body").read_text()
