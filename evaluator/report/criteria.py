@@ -170,6 +170,8 @@ def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf) -
 def _said(sub: SubResult) -> list[tuple[str, str]]:
     lines = [("Judge", sub.reason)] if sub.reason else []
     lines += [(f"{quoted.path}:{quoted.line}", quoted.quote) for quoted in sub.citations]
+    if sub.samples:
+        lines.append(("Samples", f"{sum(sub.samples)} of {len(sub.samples)} say that it holds"))
     if sub.refutation:
         lines.append(("Refuter", f"{in_words(sub.refutation.outcome)}: {sub.refutation.reason}"))
     return lines

@@ -95,3 +95,26 @@ def test_plans_by_hand_need_no_model_and_must_fit(dataset: Path, tmp_path: Path)
     with pytest.raises(UsageError, match="is no plan of this case"):
         make_plans(dataset, tmp_path / "plans", None, editor=str(editor))
     assert json.loads((tmp_path / "plans/shop/plan.json").read_text())["case"] == "shop"
+
+
+def test_the_verb_plans_freezes_and_prepare_takes_the_plans(
+    dataset: Path, server: ModelServer, tmp_path: Path, run_cdb: Callable[..., Any]
+) -> None:
+    nobody = run_cdb(["plan", "--dataset", dataset, "--out", tmp_path / "plans"])
+    assert (nobody.returncode, "who plans?" in nobody.stderr) == (2, True)
+    server.play({"turns": [planned("behaviour", "preservation")]})
+    verb = ["plan", "--dataset", dataset, "--out", tmp_path / "plans", "--model", "openai/planner", "--json"]
+    ended = run_cdb(verb)
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert (told["made"], told["usage"]["calls"], told["sha256"][:7]) == (["shop"], 1, "sha256:")
+    (tmp_path / "submissions/shop").mkdir(parents=True)
+    (tmp_path / "submissions/shop/index.html").write_text("<h1>Other shop</h1>")
+    inputs = ["--dataset", dataset, "--submissions", tmp_path / "submissions", "--out", tmp_path / "evaluation"]
+    ended = run_cdb(["prepare", *inputs, "--plans", tmp_path / "plans"])
+    assert ended.returncode == 0, ended.stderr
+    [case] = json.loads((tmp_path / "evaluation/cases.json").read_text())["cases"]
+    assert (case["planned"], [part["kind"] for part in case["plan"]]) == (True, ["behaviour", "preservation"])
+    (tmp_path / "plans/shop/plan.json").write_text((tmp_path / "plans/shop/plan.json").read_text() + "\n")
+    ended = run_cdb(["prepare", *inputs, "--plans", tmp_path / "plans"])
+    assert (ended.returncode, "is not the plan that was frozen" in ended.stderr) == (1, True)

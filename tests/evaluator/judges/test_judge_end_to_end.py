@@ -184,3 +184,38 @@ def test_c137_a_misspelt_judge_costs_nothing_and_leaves_nothing_behind(
     assert "gpt-4.1-mini" in ended.stderr
     assert len(model_server.requests()) == 1
     assert not (tmp_path / "results/lock.json").exists()
+
+
+@end_to_end
+def test_c99_nothing_delivered_gets_nothing_from_a_judge_that_passes_everything(
+    make_dataset: Callable[..., Path], run_cdb: RunCdb, tmp_path: Path
+) -> None:
+    page = "<title>Shop</title><h1>Shop</h1><p id=total>12</p>"
+    root = make_dataset({name: {"index.html": page} for name in ("blank", "missing", "unchanged")})
+    for name in ("blank", "missing", "unchanged"):
+        (root / f"cases/{name}/rubric.json").write_text(json.dumps([f"The {name} shop says 13."]))
+    for name, content in (("blank", ""), ("unchanged", page)):
+        (tmp_path / "submissions" / name).mkdir(parents=True)
+        (tmp_path / "submissions" / name / "index.html").write_text(content)
+    inputs = ["--dataset", root, "--submissions", tmp_path / "submissions", "--out", tmp_path / "evaluation"]
+    assert run_cdb(["prepare", *inputs]).returncode == 0
+    shown = {"schema": "cdb.witness/1", "steps": [{"expect": "url", "contains": "/"}]}
+    claims = [{"sub": "a", "holds": True, "witness": shown, "reason": "PASS"}]
+    uphold = [{"sub": "a", "outcome": "uphold", "reason": "fine"}]
+    scenarios = {
+        "judge": {"turns": [[tool("verdict", claims=claims)]]},
+        "refuter": {"turns": [[tool("verdict", refutations=uphold)]]},
+    }
+    with ModelServer({"scenarios": scenarios}) as server:
+        ended = run_cdb(
+            ["judge", "--cases", tmp_path / "evaluation/cases.json", "--out", tmp_path / "results",
+             "--model", "openai/judge", "--refuter-model", "openai/refuter"],
+            env=environment(server), deadline_s=280,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+        bodies = [json.loads(r["body"]) for r in server.requests() if r["method"] == "POST"]
+    records = {r["case"]: r for r in of_type(read_journal(tmp_path / "results/journal.jsonl").records, "criterion")}
+    rules = {case: (r["verdict"], r["columns"]["witnessed"]["rule"]) for case, r in records.items()}
+    assert rules == {"blank": ("FAIL", "vacuous"), "missing": ("FAIL", "missing"), "unchanged": ("FAIL", "unchanged")}
+    asked = [body for body in bodies if "says 13" in json.dumps(body)]
+    assert [body["model"] for body in asked] == ["judge"], "a model was asked where there is nothing to judge"

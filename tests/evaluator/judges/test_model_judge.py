@@ -14,7 +14,7 @@ from fakes.model_server import say, tool
 from judge_desk import BROKEN, HELD, START, SUBMISSION, TEXT, Desk
 
 from evaluator.judges.judge import OutOfBudget
-from evaluator.judges.model.chat import ChatFailed
+from evaluator.judges.model.chat import ChatFailed, Reply, ToolCall, ToolSpec, picture_part, text_part
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.settings import Caps, Price
@@ -411,6 +411,30 @@ def test_thinking_goes_back_to_anthropic_which_refuses_a_conversation_without_it
     assistant = desk.bodies()[1]["messages"][1]
     assert [part["type"] for part in assistant["content"]] == ["thinking", "tool_use"]
     assert assistant["content"][0]["signature"] == "sig=="
+
+
+@pytest.mark.parametrize("model", ["openai/scripted", "anthropic/scripted"])
+def test_pictures_come_after_all_results_of_a_turn_in_the_shape_each_provider_takes(desk: Desk, model: str) -> None:
+    desk.server.play({"turns": [[say("seen")]]})
+    picture = {"role": "user", "content": [text_part("Picture E2"), picture_part(b"jpeg", "image/jpeg")]}
+    calls = tuple(ToolCall(f"call_{n}", "screenshot", "{}") for n in (1, 2))
+    messages = [
+        {"role": "system", "content": "You judge."}, {"role": "user", "content": [text_part("Look.")]},
+        Reply("", calls).as_message(),
+        *({"role": "tool", "tool_call_id": call.id, "content": "E1 screenshot"} for call in calls), picture,
+    ]  # fmt: skip
+    desk.chat(model).reply(
+        "shop/01/judge", messages, [ToolSpec("screenshot", "", {"type": "object", "properties": {}})]
+    )
+    [body] = desk.bodies()
+    roles = [message["role"] for message in body["messages"]]
+    if model.startswith("anthropic/"):
+        assert roles == ["user", "assistant", "user"]
+        kinds = [part["type"] for part in body["messages"][-1]["content"]]
+        assert kinds == ["tool_result", "tool_result", "text", "image"]
+        assert body["messages"][-1]["content"][-1]["source"]["media_type"] == "image/jpeg"
+    else:
+        assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
 
 
 def test_attachments_are_in_the_opening_and_the_start_is_kept_apart(desk: Desk, claim: Claim) -> None:
