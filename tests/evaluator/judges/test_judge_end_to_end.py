@@ -194,7 +194,7 @@ def test_c99_nothing_delivered_gets_nothing_from_a_judge_that_passes_everything(
     root = make_dataset({name: {"index.html": page} for name in ("blank", "missing", "unchanged")})
     for name in ("blank", "missing", "unchanged"):
         (root / f"cases/{name}/rubric.json").write_text(json.dumps([f"The {name} shop says 13."]))
-    for name, content in (("blank", ""), ("unchanged", page)):
+    for name, content in (("blank", "<!doctype html><title>Shop</title>"), ("unchanged", page)):
         (tmp_path / "submissions" / name).mkdir(parents=True)
         (tmp_path / "submissions" / name / "index.html").write_text(content)
     inputs = ["--dataset", root, "--submissions", tmp_path / "submissions", "--out", tmp_path / "evaluation"]

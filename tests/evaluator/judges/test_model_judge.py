@@ -407,8 +407,8 @@ def test_thinking_goes_back_to_anthropic_which_refuses_a_conversation_without_it
     desk.caps = Caps(criterion_calls=2)
     desk.settings = {"extra": {"thinking": {"type": "enabled", "budget_tokens": 1024}}}
     desk.server.play({"turns": [[say("x")]] * 3, "faults": [{"at": 0, "status": 200, "body": json.dumps(first)}]})
-    desk.judged(model="anthropic/scripted")
-    assistant = desk.bodies()[1]["messages"][1]
+    desk.judged(model="anthropic/claude-sonnet-4-5")
+    assistant = desk.bodies("claude-sonnet-4-5")[1]["messages"][1]
     assert [part["type"] for part in assistant["content"]] == ["thinking", "tool_use"]
     assert assistant["content"][0]["signature"] == "sig=="
 
