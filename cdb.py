@@ -191,6 +191,7 @@ def judge(
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
     concurrency: Concurrency = 2,
     as_json: Json = False,
 ) -> None:
@@ -210,6 +211,13 @@ def judge(
         digests=digests,
         samples=samples,
     )
+    if dry_run:
+        from evaluator.cases import read_cases
+        from evaluator.judges.model.estimate import estimate, lines
+
+        wanted = estimate(read_cases(cases), cases.parent, chosen)
+        _answer(as_json, wanted, lines(wanted))
+        return
     reap()
     summary = judge_all(
         cases,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evaluator.judges.model.settings import Price
 from evaluator.records import Usage
 
 Message = dict[str, Any]
@@ -82,6 +83,9 @@ class Chat(Protocol):
 
     def check(self) -> None:
         """One cheap call before anything else is spent. Raises UsageError with what to mend."""
+
+    def price(self) -> Price | None:
+        """What its tokens cost; None when nobody knows."""
 
     def stop(self) -> None:
         """Give up every wait at once; calls under way and later ones fail."""

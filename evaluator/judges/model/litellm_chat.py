@@ -93,6 +93,21 @@ class LiteLlmChat:
             said = f"the first call to {name} failed, nothing was judged: {_words(error)}{_hint(name, error)}"
             raise UsageError(said) from error
 
+    def price(self) -> Price | None:
+        """From the settings, else litellm's table."""
+        if self._settings.price:
+            return self._settings.price
+        name = self._settings.model
+        told = _litellm().model_cost.get(name) or _litellm().model_cost.get(name.partition("/")[2]) or {}
+        listed = {
+            "input": told.get("input_cost_per_token"),
+            "output": told.get("output_cost_per_token"),
+            "cache_read": told.get("cache_read_input_token_cost"),
+        }
+        if listed["input"] is None or listed["output"] is None:
+            return None
+        return Price(**{key: value * 1_000_000 for key, value in listed.items() if value is not None})
+
     def stop(self) -> None:
         self._stopped.set()
 

@@ -61,6 +61,9 @@ class RelayChat:
         except OSError as error:
             raise UsageError(f"the relay's folder {self._folder} cannot be written: {error.strerror}") from error
 
+    def price(self) -> None:
+        """Whoever answers has a price of their own."""
+
     def stop(self) -> None:
         self._stopped.set()
 

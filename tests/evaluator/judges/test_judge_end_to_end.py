@@ -219,3 +219,15 @@ def test_c99_nothing_delivered_gets_nothing_from_a_judge_that_passes_everything(
     assert rules == {"blank": ("FAIL", "vacuous"), "missing": ("FAIL", "missing"), "unchanged": ("FAIL", "unchanged")}
     asked = [body for body in bodies if "says 13" in json.dumps(body)]
     assert [body["model"] for body in asked] == ["judge"], "a model was asked where there is nothing to judge"
+
+
+def test_c139_a_dry_run_builds_calls_and_writes_nothing(
+    tiny: list[Any], run_cdb: RunCdb, model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.play({"turns": []})
+    ended = run_cdb([*tiny, "anthropic/claude-sonnet-4-5", "--dry-run"], env=environment(model_server))
+    assert ended.returncode == 0, ended.stderr
+    assert "1 criteria of 1 cases" in ended.stdout
+    assert "USD" in ended.stdout
+    assert model_server.requests() == []
+    assert not (tmp_path / "results").exists()
