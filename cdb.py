@@ -26,16 +26,33 @@ dataset_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="A downloaded release: check, extract, describe."
 )
 app.add_typer(dataset_app, name="dataset")
+agents_app = typer.Typer(rich_markup_mode=None, help="The agents there are; install their command lines.")
+app.add_typer(agents_app, name="agents")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+Frozen = Annotated[
+    Path | None, typer.Option(help="Recorded resources (`cdb dataset freeze`) for what applications ask elsewhere.")
+]
 Concurrency = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
 
 
 @dataset_app.command("verify")
-def dataset_verify(release: Path, as_json: Json = False) -> None:
-    """Check every file of a release: checksums, manifest, archives, indexes against rubrics."""
+def dataset_verify(
+    release: Path,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="Look for criterion text in what solvers get; nothing else is checked.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every file of a release: checksums, manifest, archives, indexes against rubrics.
+
+    With --leaks: a release, or the folder it was extracted into. Exit 1: a leak; 3: something could not be read.
+    """
     from evaluator.verify import require_faultless, verify_release
+
+    if leaks:
+        return _verify_leaks(release, as_json)
 
     found = verify_release(release)
     for note in found["notes"]:
@@ -44,6 +61,17 @@ def dataset_verify(release: Path, as_json: Json = False) -> None:
         counts = f"{found['tasks']} tasks, {found['criteria']} criteria, {found['files']} files"
         _answer(as_json, found, [f"{release}: {counts}: all good"])
     require_faultless(release, found)
+
+
+def _verify_leaks(place: Path, as_json: bool) -> None:
+    from evaluator.leaks import find_leaks
+
+    report = find_leaks(place, _progress)
+    _answer(as_json, report.as_json(), report.lines())
+    if report.hits:
+        raise typer.Exit(1)
+    if report.not_read:
+        raise typer.Exit(3)
 
 
 @dataset_app.command("extract")
@@ -76,42 +104,150 @@ def dataset_info(release: Path, as_json: Json = False) -> None:
     _answer(as_json, found, [head, *table_lines(found)])
 
 
+@dataset_app.command("preflight")
+def dataset_preflight(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs; no rubric is needed.")],
+    out: Annotated[Path | None, typer.Option(help="The report; default preflight.json beside the dataset.")] = None,
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    frozen: Frozen = None,
+    as_json: Json = False,
+) -> None:
+    """Build, serve and open every start application once. Exit 0: all ok; 3: some is not. Goes on where it ended."""
+    from evaluator.preflight import preflight
+    from sandboxes.reap import reap
+
+    reap()
+    file = out or dataset.resolve().parent / "preflight.json"
+    report = preflight(dataset, file, only=_ids(only), concurrency=concurrency, frozen=frozen, progress=_progress)
+    found = {**report.model_dump(mode="json", by_alias=True), "ok": report.ok, "report": str(file)}
+    _answer(as_json, found, [*report.lines(), f"report: {file}"])
+    if not report.ok:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("freeze")
+def dataset_freeze(
+    dataset: Annotated[Path, typer.Option(help="The extracted solver inputs.")],
+    store: Annotated[Path, typer.Option(help="Where the recorded resources are kept, best beside the release.")],
+    only: Only = "",
+    concurrency: Concurrency = 2,
+    allow_private: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ADDRESS:PORT that may be asked although it is not public: a mirror of your own. Recorded."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Record what start applications load from other addresses. Exit 3: something could not be fetched just now."""
+    from evaluator.freeze import freeze
+    from sandboxes.open_fetch import OpenFetch
+    from sandboxes.reap import reap
+
+    reap()
+    fetch = OpenFetch(allowed=frozenset(_address(text) for text in allow_private or []))
+    found = freeze(dataset, store, only=_ids(only), concurrency=concurrency, fetch=fetch, progress=_progress)
+    _answer(as_json, found.as_json(), found.lines())
+    if not found.complete:
+        raise typer.Exit(3)
+
+
+@dataset_app.command("pack")
+def dataset_pack(
+    folder: Annotated[Path, typer.Argument(help="Your cases, FOLDER/cases/ID/ each (docs/own-dataset.md).")],
+    out: Annotated[Path | None, typer.Option(help="The release's folder.")] = None,
+    lint: Annotated[bool, typer.Option("--lint", help="Only look for faults; write nothing.")] = False,
+    allow: Annotated[list[str] | None, typer.Option(help="A finding's code that is no error here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check your own cases and pack them as a release in the card's layout. Exit 1: an error was found."""
+    from evaluator.lint import lint as lint_cases
+    from evaluator.own_cases import case_folders
+    from evaluator.pack import pack_own_cases
+
+    if out is None and not lint:
+        raise UsageError("name the release's folder with --out, or pass --lint to look for faults only")
+    found = [f for f in lint_cases(case_folders(folder), _progress) if f.code not in (allow or [])]
+    errors = sum(f.level == "error" for f in found)
+    lines = [*(f.line() for f in found), f"{errors} errors, {len(found) - errors} warnings"]
+    answer: dict[str, Any] = {"findings": [f.as_json() for f in found], "errors": errors, "release": None}
+    if out is not None and not lint and not errors:
+        _, about = pack_own_cases(folder, out)
+        answer["release"] = str(out)
+        lines.append(f"{about.name} {about.version}: {out}")
+    _answer(as_json, answer, lines)
+    if errors:
+        raise typer.Exit(1)
+
+
 @app.command()
 def solve(
     dataset: Annotated[Path, typer.Option(help="The extracted solver inputs.")],
     agent: Annotated[str, typer.Option(help="A shipped agent's name or a YAML file (docs/agents.md).")],
     out: Annotated[Path, typer.Option(help="The run's folder; each entry gets its own below it.")] = Path("runs/run"),
     model: Annotated[str | None, typer.Option(help="Model name handed to the agent.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="Who answers its model calls; by default its provider.")
+    ] = None,
+    gateway: Annotated[Path | None, typer.Option(help="Upstreams and prices as YAML (docs/gateway.md).")] = None,
+    max_usd: Annotated[float, typer.Option(min=0, help="Budget of a task; 0 is none.")] = 10.0,
+    max_tokens: Annotated[int, typer.Option(min=0, help="The same in tokens.")] = 10_000_000,
+    max_requests: Annotated[int, typer.Option(min=0, help="The same in model calls.")] = 400,
+    hosted_tools: Annotated[bool, typer.Option(help="Let the provider's own web search and the like run.")] = False,
+    egress: Annotated[str, typer.Option(help="Network of the agent: none, frozen or open.")] = "none",
+    media: Annotated[
+        str, typer.Option(help="native, or digest: the same texts and frames for every agent.")
+    ] = "native",
     attempt: Annotated[int, typer.Option(min=1)] = 1,
     submissions: Annotated[Path | None, typer.Option(help="Put the submissions here instead.")] = None,
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    keep_failed: Annotated[
+        bool, typer.Option("--keep-failed", help="Keep the frozen container of every trial that did not end ok.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
     from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
+    from harness.models import Conditions, ModelWish, model_settings
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
+    from sandboxes.gateway.policy import Caps
     from sandboxes.images import image_tag
+    from sandboxes.packs.store import need_pack
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
+    conditions = Conditions(egress, hosted_tools, media)
+    conditions.check()
+    wish = ModelWish(
+        gateway, upstream, Caps(usd=max_usd or None, tokens=max_tokens or None, requests=max_requests or None)
+    )
+    identity = wish.describe(chosen)
+    if chosen.pack:
+        need_pack(chosen.pack).check()
     tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
-    settings = SolveSettings(
-        out=out,
-        image=image_tag("solver"),
-        submissions=submissions,
-        attempt=attempt,
-        timeout_s=timeout,
-        concurrency=concurrency,
-    )
-    summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
+    with model_settings(chosen, wish, conditions) as models:
+        settings = SolveSettings(
+            out=out,
+            image=image_tag("solver"),
+            submissions=submissions,
+            attempt=attempt,
+            timeout_s=timeout,
+            concurrency=concurrency,
+            keep_failed=keep_failed,
+            conditions=conditions,
+            models=models,
+            model_identity=identity,
+        )
+        summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:
@@ -192,6 +328,7 @@ def judge(
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
+    frozen: Frozen = None,
     concurrency: Concurrency = 2,
     as_json: Json = False,
 ) -> None:
@@ -226,6 +363,7 @@ def judge(
         concurrency=concurrency,
         start_replays=start_replays,
         refuter=chosen.refuter,
+        frozen=frozen,
         progress=_progress,
     )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
@@ -262,11 +400,11 @@ def score(
 
 
 @app.command()
-def replay(results: Path, case: str, criterion: int, as_json: Json = False) -> None:
+def replay(results: Path, case: str, criterion: int, frozen: Frozen = None, as_json: Json = False) -> None:
     """Run a judged criterion's witnesses again; exit 0 only if the recorded verdict holds."""
     from evaluator.rerun import rerun
 
-    again = rerun(results, case, criterion)
+    again = rerun(results, case, criterion, frozen)
     lines = [*again.notes, *_replay_lines(again)]
     found = {
         "holds": again.holds,
@@ -316,8 +454,15 @@ def report(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    escape_suite: Annotated[
+        bool, typer.Option("--escape-suite", help="Try to get out of a container instead, in over a hundred ways.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
+    if escape_suite:
+        return _escape_suite(as_json)
     from sandboxes.doctor import run_checks
 
     found = run_checks()
@@ -330,26 +475,57 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+def _escape_suite(as_json: bool) -> None:
+    from sandboxes.escape.suite import run_suite
+
+    found = run_suite()
+    counts = {came: sum(f.came == came for f in found) for came in ("contained", "escaped", "unproved")}
+    lines = [f"{f.came:<9} {f.group:<10} {f.name:<28} {f.what}\n{'':21}{f.evidence}" for f in found]
+    lines.append(f"{len(found)} attempts: " + ", ".join(f"{number} {came}" for came, number in counts.items()))
+    _answer(as_json, {"attempts": [f._asdict() for f in found], **counts}, lines)
+    if counts["escaped"] or counts["unproved"]:
+        raise typer.Exit(1)
+
+
 @app.command()
 def clean(
     everything: Annotated[bool, typer.Option("--all", help="Also what belongs to runs that are alive.")] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Also what `solve --keep-failed` kept.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove containers, volumes and networks of dead runs; nothing that is not labelled as ours."""
     from sandboxes.reap import reap
 
-    removed = reap(all_mine=everything)
+    removed = reap(all_mine=everything, kept=kept)
     lines = [f"removed {thing.kind} {thing.name}" for thing in removed]
     _answer(as_json, {"removed": [thing._asdict() for thing in removed]}, lines or ["nothing to remove"])
 
 
-@app.command()
-def agents(as_json: Json = False) -> None:
-    """The agents that come with the package."""
-    from harness.agents.catalogue import shipped_agents
+@agents_app.callback(invoke_without_command=True)
+def agents(context: typer.Context, as_json: Json = False) -> None:
+    """The agents there are: what each needs, passes natively, and whether it is installed."""
+    if context.invoked_subcommand:
+        return
+    from harness.agents.overview import lines, overview
 
-    names = shipped_agents()
-    _answer(as_json, {"agents": names}, names)
+    rows = overview()
+    _answer(as_json, {"agents": rows}, lines(rows))
+
+
+@agents_app.command("install")
+def agents_install(
+    names: Annotated[list[str], typer.Argument(help="Agents to install, or `all`.")],
+    again: Annotated[bool, typer.Option("--again", help="Install anew what is installed already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Install pinned command lines once, as packs that containers see read-only."""
+    from sandboxes.packs.install import install_all
+
+    found = install_all(names, _progress, again=again)
+    lines = [f"{pack.recipe.name} {pack.record.version}: {pack.folder}" for pack in found.installed]
+    lines += [f"{name} skipped: {reason}" for name, reason in found.skipped.items()]
+    told = {pack.recipe.name: pack.record.model_dump(mode="json", by_alias=True) for pack in found.installed}
+    _answer(as_json, {"installed": told, "skipped": found.skipped}, lines)
 
 
 @app.command()
@@ -388,6 +564,13 @@ def _ids(only: str) -> tuple[str, ...]:
     if only and not ids:
         raise UsageError(f"--only {only!r} names no case")
     return ids
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(f"--allow-private {text!r} is no ADDRESS:PORT")
+    return host.strip("[]"), int(port)
 
 
 def _progress(line: str) -> None:

@@ -23,7 +23,7 @@ HELD_CHARS = 16 * 1024
 
 _FORMS = re.compile(
     r"""(?<![A-Za-z0-9_-])(?:
-        sk-(?:ant|proj|or|svcacct|admin|lf|None)-[A-Za-z0-9_-]{10,}
+        sk-(?:ant|proj|or|svcacct|admin|lf|None)-[A-Za-z0-9_-]{10,400}
       | sk-[A-Za-z0-9]{20,}
       | AIza[A-Za-z0-9_-]{30,}
       | ya29\.[A-Za-z0-9_-]{20,}
@@ -41,7 +41,7 @@ _FORMS = re.compile(
     re.VERBOSE,
 )
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.{1,8192}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{1,16384}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
 )
 _QUOTES = r"""[\\"']{0,3}"""
 _HEADER = re.compile(
@@ -58,8 +58,8 @@ _ASSIGNED = re.compile(
 )
 _ADDRESS = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{1,100}:)([^\s/@\"']{3,200})(?=@)")
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:[$<{%*`(\[]|process\.|os\.|env\.|import\.meta|config\.|your[-_ ]?|xxx|none\b|null\b|undefined\b|true\b|false\b"
-    r"|string\b|\.\.\.|redacted)"
+    r"(?i)(?:[$<{%*`(\[]|process\.|os\.|env\.|import\.meta|config\.|your[-_ ]?|xxx|none\b|null\b|undefined\b|true\b"
+    r"|false\b|string\b|\.\.\.|redacted)"
 )
 
 
@@ -68,7 +68,9 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """`secrets`: values, for example those of the variables that `key_env` names. Short ones are left out."""
-        self._secrets = sorted({secret for secret in secrets if len(secret) >= SHORTEST_SECRET}, key=len, reverse=True)
+        self._secrets = sorted(
+            {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}, key=len, reverse=True
+        )
         forms = [re.escape(form) for secret in self._secrets for form in _encoded(secret)]
         self._named = re.compile("|".join(sorted(forms, key=len, reverse=True))) if forms else None
 
@@ -135,7 +137,7 @@ class StreamRedactor:
 
 def _encoded(secret: str) -> set[str]:
     """The forms in which a secret may stand in a text: as it is, escaped, in hexadecimal, and in base64 at each of
-    the three positions it can have within a longer encoded text (there without the characters its neighbours touch)."""
+    the three positions it can have within a longer text, there without the characters that neighbours touch."""
     raw = secret.encode()
     forms = {secret, quote(secret, safe=""), quote(secret), raw.hex(), raw.hex().upper()}
     forms |= {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quote(secret, safe=""))}
@@ -151,7 +153,7 @@ def _encoded(secret: str) -> set[str]:
 
 
 def _without_pieces(text: str, secret: str) -> str:
-    """Redacts a secret whose pieces stand in consecutive events of a stream, each piece of three characters or more."""
+    """Redacts a secret whose pieces, of three characters or more, stand in consecutive events of a stream."""
     start = secret[: max(SHORTEST_PIECE, 4)]
     at = text.find(start)
     if at < 0:

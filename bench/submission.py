@@ -42,6 +42,7 @@ class SubmissionManifest(BaseModel):
     outcome: str
     """A row of bench.outcomes.TRIAL, or "made elsewhere" for a tree that no harness of ours made."""
     reason: str = ""
+    flags: list[str] = Field(default_factory=list)
     digest: str
     start_digest: str | None = None
     changed_files: int | None = None

@@ -11,8 +11,9 @@ from playwright.sync_api import Playwright
 
 from bench.errors import CdbError, InfraError
 from evaluator.browser import AppBrowser
-from evaluator.build import BuildResult, build
+from evaluator.build import RESOLVED_LOCK, BuildResult, build
 from evaluator.cases import Case
+from evaluator.frozen_store import FrozenStore
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.records import CaseOutcome
 from evaluator.serve import ServeFailed, serve
@@ -41,6 +42,8 @@ class Bench:
     start_replays: Path
     """Folder of what was seen on start applications, shared by the judgings that are given the same one."""
     refuter: Refuter | None = None
+    frozen: FrozenStore | None = None
+    """Answers what applications ask of other addresses; without it all of that is refused."""
 
 
 class NotServed(CdbError):
@@ -88,7 +91,9 @@ class _Serving:
     def served(self, built: BuildResult) -> AppBrowser:
         run, case = self.bench.run, self.case.case
         app = self.stack.enter_context(serve(built.plan, built.served, run=run, case=case))
-        return self.stack.enter_context(browser_for(app, driver=self.driver, run=run, case=case))
+        return self.stack.enter_context(
+            browser_for(app, driver=self.driver, run=run, case=case, frozen=self.bench.frozen)
+        )
 
 
 @contextmanager
@@ -108,11 +113,14 @@ def running_applications(case: Case, bench: Bench, driver: Playwright) -> Iterat
     with ExitStack() as stack:
         start_built = _built_start(case, case.serve_plan, project, bench, logs)
         plan = case.serve_plan if fits(case.serve_plan, submission) is None else _learned(submission)
-        built = _build(plan, submission, bench.built / case.case, case, bench, logs / "build")
+        lock = start_build_folder(bench.start_builds, case.start_digest) / RESOLVED_LOCK
+        built = _build(plan, submission, bench.built / case.case, case, bench, logs / "build", lock)
         if built.outcome != "ok":
             raise NotServed("build_failed", built.reason)
         serving = _Serving(case, bench, driver, stack, start_built)
-        seen = StartReplays(bench.start_replays, f"{start_built.key} {case.start_digest} {image_tag('browser')}")
+        frozen = bench.frozen.digest if bench.frozen else ""
+        start_key = f"{start_built.key} {case.start_digest} {image_tag('browser')} {frozen}".rstrip()
+        seen = StartReplays(bench.start_replays, start_key)
         try:
             browser = serving.served(built)
         except ServeFailed as error:
@@ -128,16 +136,23 @@ def _learned(submission: Path) -> ServePlan:
         raise NotServed("build_failed", f"no way to serve the submission: {error}") from error
 
 
+def start_build_folder(start_builds: Path, start_digest: str) -> Path:
+    """Where a start application is built, once for preflight and all judgings: its place is its content's digest."""
+    return start_builds / start_digest.removeprefix("sha256:")[:24]
+
+
 def _built_start(case: Case, plan: ServePlan, project: Path, bench: Bench, logs: Path) -> BuildResult:
-    out = bench.start_builds / case.start_digest.removeprefix("sha256:")[:24]
+    out = start_build_folder(bench.start_builds, case.start_digest)
     built = _build(plan, project, out, case, bench, logs / "build-start")
     if built.outcome != "ok":
         raise InfraError(f"{case.case}: its start application does not build: {built.reason}")
     return built
 
 
-def _build(plan: ServePlan, tree: Path, out: Path, case: Case, bench: Bench, logs: Path) -> BuildResult:
-    built = build(plan, tree, out, run=bench.run, case=case.case, mirror=bench.mirror, logs=logs)
+def _build(
+    plan: ServePlan, tree: Path, out: Path, case: Case, bench: Bench, logs: Path, lock: Path | None = None
+) -> BuildResult:
+    built = build(plan, tree, out, run=bench.run, case=case.case, mirror=bench.mirror, logs=logs, lock=lock)
     if built.outcome == "infra_error":
         raise InfraError(f"{case.case}: {built.reason}")
     return built

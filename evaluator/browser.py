@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from greenlet import greenlet  # type: ignore[import-untyped]
@@ -73,12 +73,21 @@ class SeenRequest:
     url: str
 
 
+class Answers(Protocol):
+    """Recorded answers to requests for other addresses (`evaluator.frozen_store`)."""
+
+    def answer(self, route: Route, origin: str) -> bool:
+        """Answer a request of a page of `origin`; False when nothing is recorded for it."""
+
+
 @dataclass
 class AppPage:
     """One visit to the application. Lists only grow; the bounded ones keep the first `MAX_LINES`."""
 
     context: BrowserContext
     base_url: str
+    frozen: Answers | None = None
+    """What answers requests for other addresses; those it has nothing for are refused."""
     console: list[str] = field(default_factory=list)
     """Console lines (`error: …`, `log: …`) and uncaught errors (`pageerror: …`) in order."""
     faults: list[str] = field(default_factory=list)
@@ -222,6 +231,8 @@ class AppPage:
         self.context.on("page", self._on_page)
 
     def _refuse(self, route: Route) -> None:
+        if self.frozen and self.frozen.answer(route, _origin(self.base_url)):
+            return
         self._note_refused(route.request.url)
         with suppress(PlaywrightError):  # the page went away first
             route.abort("blockedbyclient")
@@ -282,11 +293,14 @@ class AppPage:
 
 
 class AppBrowser:
-    """The application at `base_url` (with its port, and a sub-path if it has one), seen through `browser`."""
+    """The application at `base_url` (with its port, and a sub-path if it has one), seen through `browser`.
 
-    def __init__(self, browser: Browser, base_url: str) -> None:
+    `frozen` answers what the application asks of other addresses."""
+
+    def __init__(self, browser: Browser, base_url: str, frozen: Answers | None = None) -> None:
         self.browser = browser
         self.base_url = base_url
+        self.frozen = frozen
 
     @contextmanager
     def open(
@@ -309,7 +323,7 @@ class AppBrowser:
             )
         except PlaywrightError as error:
             raise InfraError(f"the browser opens no page any more: {error.message}") from error
-        visit = AppPage(context, self.base_url)
+        visit = AppPage(context, self.base_url, self.frozen)
         try:
             try:
                 visit.watch()

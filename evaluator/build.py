@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from bench.atomic import write_bytes
 from bench.errors import InfraError
 from bench.tree import digest, list_tree
-from evaluator.build_phases import BuildLimits, NodeFacts, PhaseFailed, PhaseRecord, Workshop
+from evaluator.build_phases import NPM_LOCK, BuildLimits, NodeFacts, PhaseFailed, PhaseRecord, Workshop
 from evaluator.records import Strict
 from evaluator.serve_plan import ServePlan, first_page, mount_path
 from sandboxes.images import image_id
@@ -34,6 +34,8 @@ FORMAT = "cdb.build/1"
 """Part of every key: raised when a build of the same input would come out differently."""
 APP = "app"
 BUILT = "BUILT.json"
+RESOLVED_LOCK = NPM_LOCK
+"""Beside BUILT.json: what npm resolved where it had to; submissions without a lock begin with it."""
 SERVED_AS_THEY_ARE = ("_attachments", "_annotations")
 """Folders of the workspace that are served with every application, built ones included."""
 
@@ -51,7 +53,7 @@ class BuildResult(Strict):
     lock_mismatch: bool = False
     """The lock file did not fit package.json, and the versions were resolved anew."""
     flags: list[str] = Field(default_factory=list)
-    """What was done beside the plan: `lock_mismatch`, `legacy_peer_deps`, `scripts_skipped`,
+    """What was done beside the plan: `lock_mismatch`, `lock_of_start`, `legacy_peer_deps`, `scripts_skipped`,
     `openssl_legacy`, `output_elsewhere`."""
     node: NodeFacts | None = None
     duration_s: float = 0.0
@@ -76,12 +78,15 @@ def build(
     logs: Path,
     limits: BuildLimits | None = None,
     before: str | None = None,
+    lock: Path | None = None,
 ) -> BuildResult:
     """Builds `tree` (never touched) into the folder `out`, or finds there what the same input gave before.
 
     Args:
         logs: folder for each command's output; made when there is something to write.
         before: ISO date; versions that npm has to resolve itself are those of that day.
+        lock: a package-lock.json to begin with where `tree` has no lock of its own, if there is such a file: what
+            was resolved for the start application. No part of the key, as little as the registry's state is.
 
     Failures are told by the result, InfraError of the machine included. Threads and processes that build
     into the same `out` wait for each other.
@@ -96,7 +101,7 @@ def build(
             if kept:
                 return kept
             with _scratch(out) as scratch:
-                shop = Workshop(plan, run, case, mirror, scratch, logs, limits or BuildLimits(), before)
+                shop = Workshop(plan, run, case, mirror, scratch, logs, limits or BuildLimits(), before, lock)
                 result = _build(shop, tree, key)
                 result.duration_s = round(time.monotonic() - began, 3)
                 return _keep(result, scratch, out) if result.outcome == "ok" else result
@@ -158,6 +163,8 @@ def _keep(result: BuildResult, scratch: Path, out: Path) -> BuildResult:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     (scratch / APP).rename(out / APP)
+    if (scratch / RESOLVED_LOCK).is_file():
+        (scratch / RESOLVED_LOCK).rename(out / RESOLVED_LOCK)
     write_bytes(out / BUILT, result.model_dump_json(indent=2).encode() + b"\n")
     return result.model_copy(update={"served": out / APP})
 

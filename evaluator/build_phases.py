@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
 """Puts a command's two streams into one, in order; the text is constant, the command its arguments."""
 PACK = ("sh", "-c", 'mkdir "$1" && exec tar -C "$3" -cf "$2" .', "sh")
 LOCK_BYTES = 64 * MIB
+NPM_LOCK = "package-lock.json"
 
 QUIET = {
     "BROWSER": "none",
@@ -112,6 +115,7 @@ class Workshop:
     logs: Path
     limits: BuildLimits
     before: str | None = None
+    lock: Path | None = None
     records: list[PhaseRecord] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     node: NodeFacts | None = None
@@ -127,6 +131,7 @@ class Workshop:
         client = secrets.token_hex(6)
         with self._container([self.mirror.mount()]) as box:
             box.put_tree(tree)
+            self._begin_with_lock(box)
             forward = ["python3", "-I", f"{PROGRAMS}/forward.py", "--port", str(PORT)]
             box.spawn([*forward, "--socket", f"{MOUNTED_AT}/{SOCKET}"], cwd="/", log="/tmp/forward.log")
             self.node = self._node(box)
@@ -260,13 +265,23 @@ class Workshop:
         return packed
 
     def _keep_lock(self, box: Sandbox) -> None:
-        """Where npm resolved versions itself, what it came to is kept beside the logs."""
+        """Where npm resolved versions itself, what it came to is kept: beside the logs, and with what was built."""
         if self.records[-1].command[1] == "install" and self.plan.package_manager == "npm":
             try:
-                lock = box.read_file(f"{self.root}/package-lock.json", max_bytes=LOCK_BYTES)
+                lock = box.read_file(f"{self.root}/{NPM_LOCK}", max_bytes=LOCK_BYTES)
             except FileNotFoundError:
                 return
-            (self.logs / "package-lock.json").write_bytes(lock)
+            for folder in (self.logs, self.scratch):
+                (folder / NPM_LOCK).write_bytes(lock)
+
+    def _begin_with_lock(self, box: Sandbox) -> None:
+        """Gives a tree without a lock the one it is to begin with, so that npm resolves only what that lacks."""
+        if self.plan.lock or self.plan.package_manager != "npm" or not (self.lock and self.lock.is_file()):
+            return
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            shutil.copyfile(self.lock, Path(folder) / NPM_LOCK)
+            box.put_tree(Path(folder), self.root)
+        self.flags.append("lock_of_start")
 
     def _node(self, box: Sandbox) -> NodeFacts:
         """Asks npm's own semver, so that ranges mean what npm means by them."""

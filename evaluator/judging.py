@@ -16,6 +16,7 @@ from evaluator.applications import Bench
 from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
+from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -43,12 +44,14 @@ def judge_all(
     concurrency: int = 2,
     start_replays: Path | None = None,
     refuter: Refuter | None = None,
+    frozen: Path | None = None,
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
 
     `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
-    for all of them; by default the judging's own.
+    for all of them; by default the judging's own. `frozen`: the store that answers what applications ask of other
+    addresses (`cdb dataset freeze`); a condition, named by its digest.
 
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.
@@ -58,7 +61,8 @@ def judge_all(
         judge.check()
         if refuter:
             refuter.check()
-    hold_identity(results, _identity(cases, judge, refuter))
+    store = open_store(frozen) if frozen else None
+    hold_identity(results, _identity(cases, judge, refuter, store))
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -77,6 +81,7 @@ def judge_all(
             logs=results / "evidence",
             start_replays=start_replays or results / "start",
             refuter=refuter,
+            frozen=store,
         )
         records = read_journal(results / "journal.jsonl").records
         judge.carry(list(of_type(records, "criterion")))
@@ -150,7 +155,7 @@ def _is_left(cases: Cases, results: Path) -> bool:
     return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
 
 
-def _identity(cases: Cases, judge: Judge, refuter: Refuter | None) -> dict[str, Any]:
+def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None) -> dict[str, Any]:
     told = {"refuter": refuter.describe()} if refuter else {}
     return {
         **told,
@@ -159,6 +164,6 @@ def _identity(cases: Cases, judge: Judge, refuter: Refuter | None) -> dict[str, 
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
         "browser": browser_facts(),
-        "conditions": {"egress": "none"},
+        "conditions": {"egress": "frozen", "frozen": frozen.digest} if frozen else {"egress": "none"},
         "versions": versions(),
     }

@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.errors import DataError, UsageError
 from evaluator.case_source import CaseSource, read_cases
 from evaluator.fixed_archive import Member, sha256_of, tree_members, write_tar_gz, write_zip
+from evaluator.own_cases import case_folders, read_about, read_own_case
 from evaluator.release_card import ReleaseAbout, citation, readme
 from evaluator.release_index import (
     TRACK,
@@ -36,7 +37,21 @@ def pack_release(sources: Path, rubrics: Path, out: Path, about: ReleaseAbout) -
     Raises `UsageError` for an `out` that holds something else and `DataError` for a malformed case.
     """
     _check_replaceable(out)
-    cases = read_cases(sources, rubrics)
+    return write_release(read_cases(sources, rubrics), out, about)
+
+
+def pack_own_cases(folder: Path, out: Path) -> tuple[Path, ReleaseAbout]:
+    """As `pack_release` for people's own cases (`evaluator.own_cases`); also what the release says of itself."""
+    _check_replaceable(out)
+    if out.resolve().is_relative_to((folder / "cases").resolve()):
+        raise UsageError(f"{out} lies among the cases that are packed; choose another --out")
+    cases = [read_own_case(case) for case in case_folders(folder)]
+    about = read_about(folder, len(cases))
+    return write_release(cases, out, about), about
+
+
+def write_release(cases: Sequence[CaseSource], out: Path, about: ReleaseAbout) -> Path:
+    """Write the release of `cases` to `out`, whole or not at all; an earlier release there is replaced."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as room:
         made = Path(room) / "release"

@@ -141,6 +141,7 @@ def _submission(
     check_seal(folder.parent, manifest)
     changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
     flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
+    flags += manifest.flags
     if trial and trial.digest != manifest.digest:
         progress(f"{task.case_id}: not what its trial left; it is a submission of unknown origin now")
         flags.append(RESEALED)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Error as PlaywrightError
 
@@ -24,10 +25,12 @@ LOOK_S = 60.0
 @dataclass(frozen=True)
 class Recon:
     """What was seen. `shots`: picture name (`start_desktop` …) → path below the results. `unplayable`: path of each
-    attachment that this machine cannot play or show → why."""
+    attachment that this machine cannot play or show → why. `new_hosts`: hosts that the submission asked for in vain
+    and the start application did not."""
 
     shots: dict[str, str]
     unplayable: dict[str, str]
+    new_hosts: list[str]
 
 
 def look(applications: Applications, results: Path, folder: Path, attachments: Sequence[str]) -> Recon:
@@ -50,7 +53,13 @@ def look(applications: Applications, results: Path, folder: Path, attachments: S
     names = [(app, size) for app in ("start", "submission") for size in ("desktop", "phone")]
     pictures = {f"{app}_{size}": folder / f"{app}-{size}.jpg" for app, size in names}
     shots = {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
-    return Recon(shots, read_json(folder / "start.json")["unplayable"])
+    facts = {app: read_json(folder / f"{app}.json") for app in ("start", "submission")}
+    return Recon(shots, facts["start"]["unplayable"], _new_hosts(facts))
+
+
+def _new_hosts(facts: dict[str, dict[str, Any]]) -> list[str]:
+    asked = {app: {urlsplit(url).netloc for url in seen["refused_requests"]} for app, seen in facts.items()}
+    return sorted(asked["submission"] - asked["start"])
 
 
 def _look(

@@ -17,11 +17,13 @@ from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case, CriterionText, read_cases
 from evaluator.criterion import Stage, judge_criterion
+from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
 from evaluator.recon import look
 from evaluator.records import CriterionPlan, CriterionRecord, SubResult
 from evaluator.sidecar import playwright_driver
+from evaluator.strict_json import read_json
 from evaluator.witness import Witness, load_witness
 from sandboxes.mirror import Mirror
 
@@ -39,7 +41,7 @@ class Rerun:
         return self.now.verdict == self.recorded.verdict
 
 
-def rerun(results: Path, case_id: str, criterion_index: int) -> Rerun:
+def rerun(results: Path, case_id: str, criterion_index: int, frozen: Path | None = None) -> Rerun:
     """Replay every witness of one criterion on the submission as it lies there now, and on the start application.
 
     Evidence goes to a temporary folder; `results` is not written to. Raises UsageError for an unknown criterion or
@@ -49,11 +51,12 @@ def rerun(results: Path, case_id: str, criterion_index: int) -> Rerun:
     case = next((c for c in cases.cases if c.case == case_id), None)
     if case is None:
         raise UsageError(f"no case {case_id!r} in {results}; known: {', '.join(c.case for c in cases.cases[:8])} …")
+    store = _same_store(results, frozen)
     recorded = _recorded(results, case, criterion_index)
     notes = [*_seal_notes(results, case), *_evidence_notes(results, recorded)]
     judge = _Recorded(results, recorded)
     with tempfile.TemporaryDirectory(prefix="cdb-replay-") as scratch:
-        now = _judged_again(case, recorded, judge, results, Path(scratch))
+        now = _judged_again(case, recorded, judge, results, Path(scratch), store)
     return Rerun(recorded, now, tuple(notes))
 
 
@@ -119,8 +122,27 @@ def _held(sub: SubResult) -> bool:
     return any(run.purpose == "propose" and run.outcome == "held" for run in sub.replays)
 
 
+def _same_store(results: Path, frozen: Path | None) -> FrozenStore | None:
+    """The frozen resources that the judging had. Raises UsageError when they are not given, or are others."""
+    lock = results / "lock.json"
+    content = read_json(lock) if lock.is_file() else {}
+    wanted = content.get("conditions", {}).get("frozen")
+    if wanted is None and frozen is None:
+        return None
+    store = open_store(frozen) if frozen else None
+    if store is None or store.digest != wanted:
+        told = f"the store {wanted}" if wanted else "no frozen resources"
+        raise UsageError(f"{results} was judged with {told}; pass the same with --frozen")
+    return store
+
+
 def _judged_again(
-    case: Case, recorded: CriterionRecord, judge: _Recorded, results: Path, scratch: Path
+    case: Case,
+    recorded: CriterionRecord,
+    judge: _Recorded,
+    results: Path,
+    scratch: Path,
+    frozen: FrozenStore | None,
 ) -> CriterionRecord:
     position = next(i for i, c in enumerate(case.criteria) if c.criterion_index == recorded.criterion_index)
     criterion, plan = case.criteria[position], case.plan[position]
@@ -137,6 +159,7 @@ def _judged_again(
             built=_built(results, case, scratch),
             logs=scratch / "logs",
             start_replays=scratch / "start",
+            frozen=frozen,
         )
         try:
             with running_applications(case, bench, driver) as applications:

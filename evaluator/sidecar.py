@@ -20,7 +20,7 @@ from playwright.sync_api import Error as PlaywrightError
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.errors import InfraError
-from evaluator.browser import AppBrowser
+from evaluator.browser import Answers, AppBrowser
 from evaluator.serve import ServedApp
 from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag
@@ -55,8 +55,8 @@ class BrowserFacts(BaseModel):
 class SidecarBrowser(AppBrowser):
     """An `AppBrowser` that knows what it runs on."""
 
-    def __init__(self, browser: Browser, base_url: str, facts: BrowserFacts) -> None:
-        super().__init__(browser, base_url)
+    def __init__(self, browser: Browser, base_url: str, facts: BrowserFacts, frozen: Answers | None = None) -> None:
+        super().__init__(browser, base_url, frozen)
         self.facts = facts
 
 
@@ -84,10 +84,12 @@ def browser_for(
     case: str,
     driver: Playwright | None = None,
     limits: Limits = BROWSER_LIMITS,
+    frozen: Answers | None = None,
 ) -> Iterator[SidecarBrowser]:
     """A fresh browser in the application's network, its container removed afterwards.
 
-    `driver` is the calling thread's from `playwright_driver`; without one it is started for this block.
+    `frozen` answers what the application asks of other addresses. `driver` is the calling thread's from
+    `playwright_driver`; without one it is started for this block.
     Raises InfraError when the browser does not start, cannot be connected to, or is lost within the block.
     """
     with contextlib.ExitStack() as held:
@@ -109,7 +111,7 @@ def browser_for(
                 facts, path = _announced(sandbox, sockets)
                 browser = _connect(used, sockets / "browser.sock", path)
                 try:
-                    yield SidecarBrowser(browser, served.url, facts)
+                    yield SidecarBrowser(browser, served.url, facts, frozen)
                 except PlaywrightError as error:
                     if not _lost(sandbox):
                         raise

@@ -15,6 +15,12 @@ def prompt(task: Task) -> str:
     return "\n\n".join(lines)
 
 
+def typed_prompt(task: Task) -> str:
+    """The same for an agent that takes a leading slash for a command of its own: then a word goes before it."""
+    told = prompt(task)
+    return f"Task:\n\n{told}" if told.lstrip().startswith("/") else told
+
+
 def _footer(task: Task) -> str:
     lines = [
         "---",

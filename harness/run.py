@@ -16,6 +16,8 @@ from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
 from harness.agents.agent import Agent
+from harness.line import ModelSettings
+from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
 from sandboxes.sandbox import Limits
 
@@ -36,6 +38,11 @@ class SolveSettings:
     timeout_s: float = 3600.0
     limits: Limits = field(default_factory=Limits)
     concurrency: int = 2
+    keep_failed: bool = False
+    conditions: Conditions = field(default_factory=Conditions)
+    models: ModelSettings | None = None
+    model_identity: dict[str, Any] = field(default_factory=dict)
+    """What the lock keeps of upstream and budget."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,9 @@ def _trial_job(
         attempt=settings.attempt,
         timeout_s=settings.timeout_s,
         limits=settings.limits,
+        keep_failed=settings.keep_failed,
+        models=settings.models,
+        report=lambda line: progress(f"{agent.name}: {line}"),
     )
 
     def job(task: Task) -> TrialResult:
@@ -139,6 +149,7 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.digest,
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
+        flags=tuple(manifest.flags),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})
     return result
@@ -154,7 +165,8 @@ def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[s
         "image": settings.image,
         "limits": asdict(settings.limits),
         "timeout_s": settings.timeout_s,
-        "conditions": {"egress": "none", "hosted_tools": "off", "media": "native"},
+        "conditions": settings.conditions.describe(),
+        **({"model": settings.model_identity} if settings.model_identity else {}),
         "versions": versions(),
     }
 

@@ -9,7 +9,8 @@ from typing import IO
 from sandboxes.sandbox import MIB
 
 HEAD_BYTES = 4 * MIB
-TAIL_BYTES = 4 * MIB
+TAIL_BYTES = 16 * MIB
+"""Room for an agent's last words: one event of several megabytes, told twice, must be whole."""
 
 
 class BoundedOutput:

@@ -42,19 +42,20 @@ class Tried(NamedTuple):
     answer: str
 
 
-def check_no_egress(image: str, run: str = "canary") -> tuple[Tried, ...]:
+def check_no_egress(image: str, run: str = "canary", network: str | None = None) -> tuple[Tried, ...]:
     """Tries every address of this host from a container as trials get it. Raises InfraError when one answers.
 
+    `network` is that of the fallback (sandboxes/relay.py), where trials have one.
     `image` is any of ours (it needs python3). Also fails when the trial itself could not be made: nothing
     proved is not the same as nothing reached.
     """
     addresses = host_addresses()
-    with _listener() as port:
-        tried = _try_from_container(image, run, port, addresses)
+    with listener() as port:
+        tried = _try_from_container(image, run, network, port, addresses)
     reached = [answer.address for answer in tried if answer.answer == "reached"]
     if reached:
         raise InfraError(
-            f"a container without network reached this host at {', '.join(reached)}: no trial may run here. "
+            f"a container reached this host at {', '.join(reached)}: no trial may run here. "
             "Look for a container engine that maps loopback or forwards ports, and for firewall redirections."
         )
     if {answer.address for answer in tried} != set(addresses):
@@ -71,10 +72,13 @@ def host_addresses() -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys([*ipv4, *global_ipv6]), key=lambda it: (it.startswith(("127.", "::1")), it)))
 
 
-def _try_from_container(image: str, run: str, port: int, addresses: tuple[str, ...]) -> tuple[Tried, ...]:
+def _try_from_container(
+    image: str, run: str, network: str | None, port: int, addresses: tuple[str, ...]
+) -> tuple[Tried, ...]:
     with tempfile.TemporaryDirectory(prefix="cdb-canary-") as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
-        with DockerSandbox(SandboxSpec(role="canary", image=image, run=run, limits=_LIMITS)) as box:
+        spec = SandboxSpec(role="canary", image=image, run=run, limits=_LIMITS, network=network)
+        with DockerSandbox(spec) as box:
             ended = box.exec(
                 ["python3", "-c", _TRY, str(port), *addresses], deadline_s=_DEADLINE_S, stdout=out, stderr=err
             )
@@ -85,7 +89,7 @@ def _try_from_container(image: str, run: str, port: int, addresses: tuple[str, .
 
 
 @contextmanager
-def _listener() -> Iterator[int]:
+def listener() -> Iterator[int]:
     """Listens on all addresses of both families where there are two, proves it from here, yields the port.
 
     Nobody needs to accept: the kernel completes a connection that is waiting in the queue.

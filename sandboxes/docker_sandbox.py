@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import secrets
-import tarfile
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +16,25 @@ import requests
 from docker.errors import APIError, NotFound
 
 from bench.errors import InfraError
-from sandboxes import exec_stream
+from sandboxes import cgroup, exec_stream, limits_hit
+from sandboxes.archive_file import ARCHIVE_CHUNK_BYTES, file_tail
 from sandboxes.engine import engine
-from sandboxes.hardening import UID, USER, creation
-from sandboxes.oom import oom_kills
+from sandboxes.hardening import UID, USER, creation, records_names
+from sandboxes.limits_hit import LimitHit
+from sandboxes.name_sink import names_in
+from sandboxes.owner import KEPT
 from sandboxes.sandbox import MIB, WORKSPACE, Exec, SandboxSpec, TreePolicy, TreeReport
-from sandboxes.transient import retrying
+from sandboxes.transient import again
 from sandboxes.tree_in import tar_stream
 from sandboxes.tree_out import copy_out
 from sandboxes.tree_sockets import with_sockets
 
 log = logging.getLogger(__name__)
 
-_ARCHIVE_CHUNK_BYTES = 262_144
 _CONFLICT = 409
 _SIGKILLED = 128 + 9
 _DEATH_S = 0.5
+_FREEZING_S = 10.0
 _SPAWN = 'log=$1; shift; exec "$@" >"$log" 2>&1 </dev/null'
 """Run by sh with the log and the command as arguments; nothing is put into this text."""
 
@@ -53,7 +53,10 @@ def kill_open_sandboxes() -> None:
     with _open_lock:
         opened = list(_open)
     for sandbox in opened:
-        sandbox.kill()
+        try:
+            sandbox.kill()
+        except InfraError as error:  # the others must be killed all the same
+            log.warning("%s; it is reaped later", error)
 
 
 class DockerSandbox:
@@ -69,6 +72,8 @@ class DockerSandbox:
         self.name = f"cdb-{spec.role}-{secrets.token_hex(8)}"
         self._id: str | None = None
         self._frozen = False
+        self._kept = False
+        self._volumes: dict[str, Path] = {}
 
     @property
     def id(self) -> str:
@@ -82,9 +87,7 @@ class DockerSandbox:
         try:
             with _engine_errors(f"start a {self.spec.role} container from {self.spec.image}"):
                 self._id = self._create()
-                for attempt in retrying():
-                    with attempt:
-                        self._client.api.start(self._id)
+                again(lambda: self._client.api.start(self.id))
             if _stopping.is_set():
                 raise InfraError("the run is being stopped, so no container is started any more")
         except BaseException:
@@ -93,7 +96,10 @@ class DockerSandbox:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._remove()
+        if self._kept and not _stopping.is_set():
+            self._leave_behind()
+        else:
+            self._remove()
 
     @property
     def _client(self) -> docker.DockerClient:
@@ -101,18 +107,17 @@ class DockerSandbox:
 
     def _create(self) -> str:
         """Creates the container once, however often the answer is lost: the name is the idempotency key."""
-        arguments = creation(self.spec, self.name)
-        host_config = self._client.api.create_host_config(**arguments.host)
-        for attempt in retrying():
-            with attempt:
-                try:
-                    made = self._client.api.create_container(host_config=host_config, **arguments.container)
-                    return str(made["Id"])
-                except APIError as error:
-                    if error.response is None or error.response.status_code != _CONFLICT:
-                        raise
-                    return str(self._client.api.inspect_container(self.name)["Id"])
-        raise AssertionError("unreachable: retrying() raises after its last try")
+        wanted = creation(self.spec, self.name)
+
+        def create() -> str:
+            try:
+                return wanted.create(self._client.api)
+            except APIError as error:
+                if error.response is None or error.response.status_code != _CONFLICT:
+                    raise
+                return str(self._client.api.inspect_container(self.name)["Id"])
+
+        return again(create)
 
     def _remove(self) -> None:
         """Kills and removes by name, so that a container whose creation was never answered goes too.
@@ -123,9 +128,7 @@ class DockerSandbox:
         with _open_lock:
             _open.discard(self)
         try:
-            for attempt in retrying():
-                with attempt:
-                    self._client.api.remove_container(self.name, force=True, v=True)
+            again(lambda: self._client.api.remove_container(self.name, force=True, v=True))
         except NotFound:
             pass
         except (APIError, requests.RequestException, InfraError) as error:
@@ -141,9 +144,10 @@ class DockerSandbox:
         stdin: Path | None = None,
         stdout: Path | None = None,
         stderr: Path | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Exec:
         began = time.monotonic()
-        kills_before = oom_kills(self.id)
+        before = cgroup.counts(self.id)
         try:
             ended = exec_stream.run(
                 self._client,
@@ -156,6 +160,7 @@ class DockerSandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
+                stop=stop,
             )
         except APIError as error:
             if self._is_running():
@@ -167,17 +172,25 @@ class DockerSandbox:
             self.freeze()
         state = self._state_after(ended)
         alive = bool(state["Running"])
-        kills = oom_kills(self.id)
-        struck = bool(state["OOMKilled"]) or (kills or 0) > (kills_before or 0)
+        limits = self._limits_hit(before, state, ended.exit_code, (stderr, stdout))
+        struck = any(hit.kind == "memory" and not hit.told for hit in limits)
         return Exec(
             exit_code=ended.exit_code if alive else None,
             duration_s=time.monotonic() - began,
             timed_out=ended.timed_out,
             oom_killed=struck,
             broken=not alive and not struck,
+            limits=limits,
             stdout=stdout,
             stderr=stderr,
         )
+
+    def _limits_hit(
+        self, before: cgroup.Counts, state: dict[str, Any], exit_code: int | None, outputs: Sequence[Path | None]
+    ) -> tuple[LimitHit, ...]:
+        counted = limits_hit.counted(before, cgroup.counts(self.id), flagged_oom=bool(state["OOMKilled"]))
+        hits = (*counted, *limits_hit.full(self._volumes))
+        return hits or (limits_hit.told(*outputs) if exit_code else ())
 
     def spawn(
         self,
@@ -202,30 +215,40 @@ class DockerSandbox:
     def read_file(self, path: str, *, max_bytes: int = 1 * MIB) -> bytes:
         with _engine_errors(f"read {path} in {self.name}"):
             try:
-                chunks, _ = self._client.api.get_archive(self.id, path, chunk_size=_ARCHIVE_CHUNK_BYTES)
+                chunks, _ = again(lambda: self._client.api.get_archive(self.id, path, ARCHIVE_CHUNK_BYTES))
             except NotFound:
                 raise FileNotFoundError(path) from None
-            with tarfile.open(fileobj=_Readable(chunks), mode="r|") as tar:
-                member = tar.next()
-                content = tar.extractfile(member) if member and member.isreg() else None
-                if content is None:
-                    raise FileNotFoundError(f"{path} is no regular file")
-                return _tail(content, max_bytes)
+            return file_tail(chunks, path, max_bytes)
+
+    def names_asked(self) -> tuple[str, ...]:
+        if not records_names(self.spec):
+            return ()
+        with _engine_errors(f"read the names asked for in {self.name}"):
+            told = again(lambda: self._client.api.logs(self.id, stdout=True, stderr=False))
+        return names_in(told)
 
     def put_tree(self, source: Path, target: str = WORKSPACE, *, without: frozenset[str] = frozenset()) -> None:
         with _engine_errors(f"copy {source} into {self.name}:{target}"):
-            self._client.api.put_archive(self.id, target, tar_stream(source, UID, without=without))
+            again(lambda: self._client.api.put_archive(self.id, target, tar_stream(source, UID, without=without)))
 
     def get_tree(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
         if not self._is_running():
             raise InfraError(f"container {self.name} has died, and its workspace with it; there is nothing to copy")
         with _engine_errors(f"copy {source} out of {self.name}"):
-            report = copy_out(lambda: self._archive(source), target, policy, root=source)
-        return with_sockets(report, self._client, self.id, source, policy) if policy.list_sockets else report
+            # a copy that breaks off takes its target along, so it can be made again
+            report = again(lambda: self._copy_out(source, target, policy))
+        if not policy.list_sockets:
+            return report
+        return with_sockets(report, self._client, self.id, source, policy, self._volumes.get(source))
 
-    def _archive(self, source: str) -> Iterator[bytes]:
+    def _copy_out(self, source: str, target: Path, policy: TreePolicy) -> TreeReport:
+        """Ends every stream it opened: while one is open, the engine lets nothing else happen to the container."""
+        with ExitStack() as opened:
+            return copy_out(lambda: opened.enter_context(closing(self._archive(source))), target, policy, root=source)
+
+    def _archive(self, source: str) -> Generator[bytes, None, None]:
         try:
-            chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=_ARCHIVE_CHUNK_BYTES)
+            chunks, _ = self._client.api.get_archive(self.id, source, chunk_size=ARCHIVE_CHUNK_BYTES)
         except NotFound:
             raise FileNotFoundError(source) from None
         try:
@@ -234,17 +257,44 @@ class DockerSandbox:
             chunks.close()
 
     def freeze(self) -> None:
-        """Pauses the container; kills it where it cannot be paused (it must not run on in any case)."""
+        """Pauses the container; kills it where it cannot be paused (it must not run on in any case).
+
+        A container full of busy processes is often not all still within the moment the engine gives it
+        (measured with a fork bomb under a processor limit), so it is asked again for a while.
+        """
         if self._frozen:
             return
-        try:
-            self._client.api.pause(self.id)
-        except APIError as error:
-            log.warning("container %s cannot be paused and is killed: %s", self.name, error.explanation)
-            self.kill()
-        except requests.RequestException as error:
-            raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
-        self._frozen = True
+        until = time.monotonic() + _FREEZING_S
+        while not self._frozen:
+            try:
+                again(lambda: self._client.api.pause(self.id))
+                self._frozen = True
+            except APIError as error:
+                told = str(error.explanation)
+                if time.monotonic() < until and "unable to freeze" in told:
+                    continue
+                if "already paused" not in told:
+                    log.warning("container %s cannot be paused and is killed: %s", self.name, told)
+                    self.kill()
+                self._frozen = True
+            except requests.RequestException as error:
+                raise InfraError(f"the engine was lost when {self.name} was to be frozen: {error}") from error
+
+    def keep(self) -> None:
+        self._kept = True
+
+    def _leave_behind(self) -> None:
+        """Renames the frozen container, which is how reaping knows it is wanted."""
+        with _open_lock:
+            _open.discard(self)
+        self.freeze()
+        kept = f"{KEPT}{self.spec.case}-{self.name[-8:]}"
+        with _engine_errors(f"keep {self.name}"):
+            self._client.api.rename(self.id, kept)
+        log.warning(
+            "kept %s: `docker unpause %s`, then `docker exec -it -u %s %s bash`; `cdb clean --kept` removes it",
+            kept, kept, USER, kept,
+        )  # fmt: skip
 
     def kill(self) -> None:
         try:
@@ -252,15 +302,19 @@ class DockerSandbox:
         except APIError as error:
             if error.response is None or error.response.status_code not in (404, _CONFLICT):
                 raise InfraError(f"cannot kill {self.name}: {error.explanation}") from error
+        except requests.RequestException as error:
+            raise InfraError(f"the engine was lost when {self.name} was to be killed: {error}") from error
 
     def _state(self) -> dict[str, Any]:
         with _engine_errors(f"look at {self.name}"):
             try:
-                return dict(self._client.api.inspect_container(self.id)["State"])
+                told = again(lambda: self._client.api.inspect_container(self.id))
             except NotFound:
                 raise InfraError(
                     f"container {self.name} was removed by somebody else; run the same command again"
                 ) from None
+        self._volumes = {m["Destination"]: Path(m["Source"]) for m in told["Mounts"] if m["Type"] == "volume"}
+        return dict(told["State"])
 
     def _state_after(self, ended: exec_stream.Ended) -> dict[str, Any]:
         """The container's state. A command that was killed may have died with the whole container, whose
@@ -285,31 +339,3 @@ def _engine_errors(doing: str) -> Iterator[None]:
         raise InfraError(f"the engine could not {doing}: {error.explanation or error}") from error
     except requests.RequestException as error:
         raise InfraError(f"the engine did not answer when asked to {doing}: {error}") from error
-
-
-class _Readable(io.RawIOBase):
-    """Chunks as a file that can only be read forward."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while len(self._rest) < size and (chunk := next(self._chunks, b"")):
-            self._rest += chunk
-        part, self._rest = self._rest[:size], self._rest[size:]
-        return part
-
-
-def _tail(content: Any, max_bytes: int) -> bytes:
-    kept: deque[bytes] = deque()
-    size = 0
-    while chunk := content.read(_ARCHIVE_CHUNK_BYTES):
-        kept.append(chunk)
-        size += len(chunk)
-        while size - len(kept[0]) >= max_bytes:
-            size -= len(kept.popleft())
-    return b"".join(kept)[-max_bytes:]

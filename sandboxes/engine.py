@@ -17,10 +17,10 @@ import docker.utils
 import requests
 from docker.errors import APIError, DockerException
 
-from bench.errors import InfraError
+from bench.errors import InfraError, UsageError
 
 REQUEST_TIMEOUT_S = 60.0
-"""Longest silence of the engine on one request; every call here ends by then."""
+"""Longest silence of the engine on one request; every call here ends by then. CDB_ENGINE_TIMEOUT_S sets another."""
 _OLDEST_API = "1.41"
 _lock = threading.Lock()  # guards _shared: the first caller connects, the others wait for it
 _shared: dict[int, docker.DockerClient] = {}
@@ -41,6 +41,7 @@ class EngineFacts:
     cpus: int
     memory_bytes: int
     root: Path
+    runtimes: tuple[str, ...]
 
 
 def engine() -> docker.DockerClient:
@@ -53,21 +54,48 @@ def engine() -> docker.DockerClient:
         return client
 
 
-def connect(timeout_s: float = REQUEST_TIMEOUT_S) -> docker.DockerClient:
-    """A client of its own for the engine this machine is set up for.
+def connect(timeout_s: float | None = None) -> docker.DockerClient:
+    """A client of its own for the engine this machine is set up for. Raises InfraError, UsageError.
 
     The API version is asked for by hand because docker-py's own negotiation ignores the engine's CA
     when REQUESTS_CA_BUNDLE is set (docker-py issue 2433).
     """
     settings: dict[str, Any] = {**docker.utils.kwargs_from_env()}
     settings.setdefault("base_url", _default_socket())
+    timeout_s = timeout_s or _timeout_s()
     try:
         client = _open(settings, _OLDEST_API, timeout_s)
-        newest = str(client.api.version(api_version=False)["ApiVersion"])
+        told = client.api.version(api_version=False)
         client.close()
+        refuse_unfit(told)
+        newest = str(told["ApiVersion"])
         return _open(settings, newest, timeout_s)
     except (DockerException, requests.RequestException, OSError) as error:
         raise InfraError(_why_unreachable(str(settings["base_url"]), error)) from error
+
+
+def _timeout_s() -> float:
+    told = os.environ.get("CDB_ENGINE_TIMEOUT_S", "")
+    try:
+        seconds = float(told or REQUEST_TIMEOUT_S)
+    except ValueError:
+        seconds = 0.0
+    if not seconds >= 1:
+        raise UsageError(f"CDB_ENGINE_TIMEOUT_S is {told!r}; set it to a number of seconds from 1 on, or unset it")
+    return seconds
+
+
+def refuse_unfit(version: dict[str, Any]) -> None:
+    """Raises InfraError for an engine that speaks the API and was found to lose work in silence.
+
+    `version` is the engine's answer to GET /version. docs/security.md says what was tried.
+    """
+    names = [str(part.get("Name", "")) for part in version.get("Components") or []]
+    if any("podman" in name.lower() for name in names):
+        raise InfraError(
+            "this engine is Podman: through its Docker API the workspace gets no size cap and a frozen container's "
+            "workspace is copied out empty (docs/security.md); use a Docker engine, set DOCKER_HOST to it"
+        )
 
 
 def _open(settings: dict[str, Any], api_version: str, timeout_s: float) -> docker.DockerClient:
@@ -120,6 +148,7 @@ def facts(client: docker.DockerClient | None = None) -> EngineFacts:
         cpus=int(told.get("NCPU", 0)),
         memory_bytes=int(told.get("MemTotal", 0)),
         root=Path(str(told.get("DockerRootDir", "/var/lib/docker"))),
+        runtimes=tuple(sorted(told.get("Runtimes") or {})),
     )
 
 

@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -22,6 +22,7 @@ import docker
 from docker.errors import APIError
 
 from sandboxes.bounded_output import BoundedOutput
+from sandboxes.transient import again
 
 _POLL_S = (0.05, 1.0)
 """First and longest pause between two questions whether the main process still runs."""
@@ -51,19 +52,24 @@ def run(
     stdin: Path | None,
     stdout: Path | None,
     stderr: Path | None,
+    stop: Callable[[], bool] | None = None,
 ) -> Ended:
-    """Runs `argv` and waits for its main process, at most `deadline_s`. Raises docker's and requests' errors."""
+    """Runs `argv` and waits for its main process, at most `deadline_s` and until `stop` says so.
+
+    Raises docker's and requests' errors."""
     deadline = time.monotonic() + deadline_s
-    made = client.api.exec_create(
-        container, list(argv), stdin=stdin is not None, user=user, workdir=cwd, environment=dict(env)
-    )
+    made = again(
+        lambda: client.api.exec_create(
+            container, list(argv), stdin=stdin is not None, user=user, workdir=cwd, environment=dict(env)
+        )
+    )  # one that was made and never heard of runs nothing
     outputs = (BoundedOutput(stdout), BoundedOutput(stderr))
     source: IO[bytes] | None = stdin.open("rb") if stdin else None
     try:
         hijacked: Any = client.api.exec_start(made["Id"], socket=True)
         stream = _Stream(client, made["Id"], hijacked, outputs, source)
         try:
-            return stream.follow(deadline)
+            return stream.follow(deadline, stop or (lambda: False))
         finally:
             stream.leave()
     except APIError as error:
@@ -121,7 +127,7 @@ class _Stream:
         if already:
             self._take(buffer.read1(len(already)))
 
-    def follow(self, deadline: float) -> Ended:
+    def follow(self, deadline: float, stop: Callable[[], bool]) -> Ended:
         pause_s = _POLL_S[0]
         ask_at = time.monotonic() + pause_s
         while True:
@@ -132,6 +138,8 @@ class _Stream:
                 if not self._running():
                     self._drain()
                     return Ended(self._exit_code(), timed_out=False)
+                if stop():
+                    return Ended(None, timed_out=True)
                 pause_s = min(pause_s * 1.5, _POLL_S[1])
                 ask_at = time.monotonic() + pause_s
             self._wait(max(0.0, min(ask_at, deadline) - time.monotonic()))
@@ -205,8 +213,12 @@ class _Stream:
             self._receive()
 
     def _running(self) -> bool:
-        return bool(self._client.api.exec_inspect(self._exec_id)["Running"])
+        return bool(self._inspect()["Running"])
 
     def _exit_code(self) -> int | None:
-        code = self._client.api.exec_inspect(self._exec_id)["ExitCode"]
+        code = self._inspect()["ExitCode"]
         return None if code is None else int(code)
+
+    def _inspect(self) -> dict[str, Any]:
+        """Asked again when the answer is lost: the command goes on, and an hour's work is not thrown away."""
+        return again(lambda: dict(self._client.api.exec_inspect(self._exec_id)))

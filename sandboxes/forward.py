@@ -1,5 +1,7 @@
 """Gives a container without network one local port: 127.0.0.1:PORT leads to a mounted unix socket.
 
+In a relay (sandboxes/relay.py) a port on all addresses leads to one TCP address: --listen 0.0.0.0 --to HOST:PORT.
+
 Run inside the container by its own python3 with nothing but the standard library:
 
     python3 -I forward.py --port 4873 --socket /mirror/npm.sock
@@ -31,10 +33,20 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         sink.write_eof()
 
 
-async def _relay(socket: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+Target = Path | tuple[str, int]
+"""A unix socket, or host and port."""
+
+
+async def _reach(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(target, Path):
+        return await asyncio.open_unix_connection(target)
+    return await asyncio.open_connection(*target)
+
+
+async def _relay(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     ends = [writer]
     try:
-        far_reader, far_writer = await asyncio.wait_for(asyncio.open_unix_connection(socket), CONNECT_S)
+        far_reader, far_writer = await asyncio.wait_for(_reach(target), CONNECT_S)
         ends.append(far_writer)
         async with asyncio.TaskGroup() as both:  # an error of one direction ends the other
             both.create_task(_pump(reader, far_writer))
@@ -48,17 +60,17 @@ async def _relay(socket: Path, reader: asyncio.StreamReader, writer: asyncio.Str
                 await end.wait_closed()
 
 
-async def listen(port: int, socket: Path) -> asyncio.Server:
-    """A server on 127.0.0.1:`port` (0: a free one) that relays each connection to `socket`."""
+async def listen(port: int, target: Target, address: str = "127.0.0.1") -> asyncio.Server:
+    """A server on `address`:`port` (0: a free one) that relays each connection to `target`."""
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _relay(socket, reader, writer)
+        await _relay(target, reader, writer)
 
-    return await asyncio.start_server(relay, "127.0.0.1", port, backlog=256)
+    return await asyncio.start_server(relay, address, port, backlog=256)
 
 
-async def _serve(port: int, socket: Path) -> None:
-    server = await listen(port, socket)
+async def _serve(port: int, target: Target, address: str) -> None:
+    server = await listen(port, target, address)
     print(json.dumps({"ready": True, "port": server.sockets[0].getsockname()[1]}), flush=True)
     async with server:
         await server.serve_forever()
@@ -68,9 +80,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Relay until killed."""
     parser = argparse.ArgumentParser(description="Relay 127.0.0.1:PORT to a unix socket.")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--listen", default="127.0.0.1")
+    far = parser.add_mutually_exclusive_group(required=True)
+    far.add_argument("--socket", type=Path)
+    far.add_argument("--to", type=_host_and_port)
     options = parser.parse_args(argv)
-    asyncio.run(_serve(options.port, options.socket))
+    asyncio.run(_serve(options.port, options.socket or options.to, options.listen))
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ CASE = "cdb.case"
 ATTEMPT = "cdb.attempt"
 ROLE = "cdb.role"
 IMAGE = "cdb.image"
+KEPT = "cdb-kept-"
+"""How the name of a container begins that a user asked to keep: labels cannot be changed, names can."""
 
 
 class Owner(NamedTuple):

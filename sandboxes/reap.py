@@ -15,7 +15,7 @@ from docker.errors import APIError, NotFound
 
 from bench.errors import InfraError
 from sandboxes.engine import engine
-from sandboxes.owner import OWNER, ROLE, RUN, Owner, parse_owner
+from sandboxes.owner import KEPT, OWNER, ROLE, RUN, Owner, parse_owner
 
 Kind = Literal["container", "volume", "network"]
 _LABELLED = {"label": OWNER}
@@ -32,6 +32,10 @@ class Leftover(NamedTuple):
     run: str
     role: str
 
+    @property
+    def is_kept(self) -> bool:
+        return self.kind == "container" and self.name.startswith(KEPT)
+
 
 def leftovers() -> tuple[Leftover, ...]:
     """Everything of ours on this engine, whoever made it, dead or alive. Raises InfraError."""
@@ -41,15 +45,15 @@ def leftovers() -> tuple[Leftover, ...]:
         raise InfraError(f"the engine did not list its containers, volumes and networks: {error}") from error
 
 
-def reap(*, all_mine: bool = False) -> tuple[Leftover, ...]:
+def reap(*, all_mine: bool = False, kept: bool = False) -> tuple[Leftover, ...]:
     """Removes what dead owners left, containers first, and returns what was removed.
 
-    `all_mine` also removes what other boots and living processes of this machine own: for a user who
-    says so, never by itself. Raises InfraError.
+    `all_mine` also removes what other boots and living processes of this machine own, `kept` also what
+    `--keep-failed` kept: for a user who says so, never by itself. Raises InfraError.
     """
     here = socket.gethostname().replace(":", "-")
     doomed = [found for found in leftovers() if found.owner.is_dead or (all_mine and found.owner.machine == here)]
-    return tuple(found for found in doomed if _remove(found))
+    return tuple(found for found in doomed if (kept or not found.is_kept) and _remove(found))
 
 
 def _found() -> Iterator[Leftover]:

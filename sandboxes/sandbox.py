@@ -6,23 +6,28 @@ kills and removes them. It does not own directories that were mounted into it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from bench.tree import Entry
+from sandboxes.limits_hit import LimitHit
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
-Role = Literal["solver", "builder", "app", "browser", "canary"]
+Role = Literal["solver", "builder", "app", "browser", "canary", "relay"]
 """What a container is for; it becomes the label `cdb.role` and picks the seccomp profile."""
 
 WORKSPACE = "/workspace"
 """Where the application lies in every container; writable, owned by the container's user."""
+TMP = "/tmp"
 HOME = "/home/agent"
 """The container user's home: writable, outside the workspace."""
+
+
+_SIGKILLED = 128 + 9
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Limits:
     home_bytes: int = 512 * MIB
     tmp_bytes: int = 512 * MIB
     shm_bytes: int = 256 * MIB
+    inodes: int = 400_000
+    """Files, directories and links, in each of workspace, home and /tmp; one costs about 1 KiB of memory."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class SandboxSpec:
     mounts: Sequence[Mount] = ()
     network_of: str | None = None
     """Id of the container whose network namespace is shared; None means no network at all."""
+    network: str | None = None
+    """A network to join instead: only the fallback's own (sandboxes/relay.py) and, for its relay, the engine's."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,8 @@ class Exec:
 
     `exit_code` is None when the deadline passed (`timed_out`: the container is frozen) or the container
     died under it (`broken`, or `oom_killed` when the kernel's memory killer did it). Output lies in the
-    two files, bounded: head, tail, and a line that counts what was dropped between.
+    two files, bounded: head, tail, and a line that counts what was dropped between. `limits` names each
+    limit that was reached while it ran, however it ended.
     """
 
     exit_code: int | None
@@ -78,12 +88,21 @@ class Exec:
     timed_out: bool = False
     oom_killed: bool = False
     broken: bool = False
+    limits: tuple[LimitHit, ...] = ()
     stdout: Path | None = None
     stderr: Path | None = None
 
     @property
     def ok(self) -> bool:
         return self.exit_code == 0
+
+    @property
+    def wrecked(self) -> str:
+        """How the command made its own container useless, or nothing: it killed itself with all others, or /tmp is
+        full, where most programs then fail in odd ways."""
+        if self.exit_code == _SIGKILLED and not self.oom_killed:
+            return "its main process was killed from inside (SIGKILL)"
+        return "; ".join(str(hit) for hit in self.limits if hit.place == TMP)
 
 
 @dataclass(frozen=True)
@@ -166,10 +185,12 @@ class Sandbox(Protocol):
         stdin: Path | None = None,
         stdout: Path | None = None,
         stderr: Path | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Exec:
         """Run `argv` to its end. Returns when the main process exits, though children may still hold its
         output open. At the deadline the whole container is frozen, not killed: what lies in its tmpfs
-        volumes can still be copied out, and nothing in it runs any more. stdin is the file or nothing (EOF)."""
+        volumes can still be copied out, and nothing in it runs any more. stdin is the file or nothing (EOF).
+        `stop` is asked about once a second; True ends the run as the deadline does."""
 
     def spawn(
         self,
@@ -186,6 +207,9 @@ class Sandbox(Protocol):
 
         Raises FileNotFoundError."""
 
+    def names_asked(self) -> tuple[str, ...]:
+        """Names that were looked up inside, in order, each once: every look-up fails. Works on a frozen container."""
+
     def put_tree(self, source: Path, target: str = WORKSPACE, *, without: frozenset[str] = frozenset()) -> None:
         """Copy the content of host directory `source` into directory `target`, owned by the container's user,
         but for whatever bears one of the names `without`.
@@ -199,6 +223,9 @@ class Sandbox(Protocol):
 
     def freeze(self) -> None:
         """Stop every process in the container where it is, so that nothing can change under a copy."""
+
+    def keep(self) -> None:
+        """On leaving the block, leave the container frozen and in place; it is removed by `cdb clean --kept`."""
 
     def kill(self) -> None:
         """SIGKILL everything. Volumes on tmpfs are gone after this: copy trees out first."""

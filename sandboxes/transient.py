@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import requests
 from docker.errors import APIError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
+Answer = TypeVar("Answer")
 _PASSING = ("device or resource busy", "timed out", "timeout", "deadline exceeded", "connection reset", "eof")
 
 
@@ -16,6 +20,11 @@ def is_transient(error: BaseException) -> bool:
         text = str(error.explanation).lower()
         return status == 503 or (status >= 500 and any(passing in text for passing in _PASSING))
     return isinstance(error, (requests.ConnectionError, requests.Timeout))
+
+
+def again(call: Callable[[], Answer]) -> Answer:
+    """What `call` answers, asked again as `retrying` does. Raises the last error. For what may be repeated."""
+    return retrying()(call)
 
 
 def retrying() -> Retrying:

@@ -1,16 +1,21 @@
 """Sockets in a container's tree, which the engine's archives silently lack.
 
-They are looked for from a second container that shares the volumes read-only, so it works on a frozen container
-and whatever the agent did to its own tools. Directories their owner may not read are not looked into.
+They are looked for in the volume itself where this process may read the engine's mounts, which takes a moment;
+else from a second container that shares the volumes read-only, which takes as long as starting one. Both work on a
+frozen container and whatever the agent did to its own tools. Directories that may not be read, or lie deeper than
+a path can be long, are not looked into.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
+import os
 import secrets
+import stat
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -31,14 +36,22 @@ _UNKNOWN = "(sockets)"
 
 
 def with_sockets(
-    report: TreeReport, client: docker.DockerClient, container: str, source: str, policy: TreePolicy
+    report: TreeReport,
+    client: docker.DockerClient,
+    container: str,
+    source: str,
+    policy: TreePolicy,
+    mount: Path | None = None,
 ) -> TreeReport:
     """`report` with the sockets below `source` among what was refused, but for those in left-out parts.
 
+    `mount` is where the engine says the volume at `source` lies on its host, if `source` is one.
     An engine that fails here does not cost the copy: an entry says that sockets are unknown.
     """
     try:
-        found = [Refused(path, "socket") for path in _sockets(client, container, source)]
+        here = _sockets_here(mount) if mount else None
+        paths = _sockets(client, container, source) if here is None else here
+        found = [Refused(path, "socket") for path in paths]
     except (APIError, requests.RequestException, InfraError) as error:
         log.warning("sockets of %s could not be looked for: %s", container, error)
         found = [Refused(_UNKNOWN, "the engine failed when they were looked for")]
@@ -51,6 +64,30 @@ def with_sockets(
 def _not_left_out(found: Iterable[Refused], policy: TreePolicy) -> list[Refused]:
     left_out = LeftOutParts(policy)
     return [node for node in found if not left_out.takes(node.path.split("/"), is_folder=False, size=0)]
+
+
+def _sockets_here(mount: Path) -> list[str] | None:
+    """Paths relative to `mount`, no link followed; None where it cannot be seen from this process."""
+    try:
+        if not mount.is_mount():  # the engine's mounts are in a namespace of its own, or on another machine
+            return None
+        os.scandir(mount).close()
+    except OSError:
+        return None
+    root, found, pending = os.fsencode(mount), [], [b""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(os.path.join(root, folder)) as entries:
+                for entry in entries:
+                    name = os.path.join(folder, entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(name)
+                    elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                        found.append(os.fsdecode(name))
+        except OSError:
+            continue
+    return found
 
 
 def _sockets(client: docker.DockerClient, container: str, source: str) -> list[str]:

@@ -75,7 +75,11 @@ class Agent:
         timeout: float = 20,
         stream: bool = False,
     ) -> Answer:
-        raw = told if isinstance(told, bytes) else json.dumps(body(path, stream=stream) if told is None else told).encode()
+        raw = (
+            told
+            if isinstance(told, bytes)
+            else json.dumps(body(path, stream=stream) if told is None else told).encode()
+        )
         sent = {"Content-Type": "application/json", "x-api-key": self.trial.token if token is None else token}
         connection = UnixConnection(self.trial.socket, timeout)
         try:

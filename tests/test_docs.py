@@ -10,6 +10,8 @@ from bench.submission import SubmissionManifest
 from evaluator.adjudicate import RULES
 from evaluator.cases import Case, Cases
 from evaluator.records import CaseRecord, CriterionRecord, Replay, StepResult, SubResult
+from sandboxes.gateway.policy import Upstream
+from sandboxes.gateway.records import CallRecord, TrialSummary
 
 REPOSITORY = Path(__file__).parent.parent
 RECORDS = (REPOSITORY / "docs/records.md").read_text(encoding="utf-8")
@@ -17,9 +19,15 @@ RECORDS = (REPOSITORY / "docs/records.md").read_text(encoding="utf-8")
 
 def test_every_field_that_is_written_is_explained() -> None:
     models = (SubmissionManifest, Case, Cases, CriterionRecord, CaseRecord, SubResult, Replay, StepResult)
+    models = (*models, CallRecord, TrialSummary)
     fields = {field.removesuffix("_") for model in models for field in model.model_fields}
     unexplained = sorted(f for f in fields if not re.search(rf"[`.\[\]]{f}[`\[\]]", RECORDS))
     assert unexplained == []
+
+
+def test_every_setting_of_an_upstream_is_explained() -> None:
+    gateway = (REPOSITORY / "docs/gateway.md").read_text(encoding="utf-8")
+    assert [field for field in Upstream.model_fields if f"`{field}`" not in gateway] == []
 
 
 def test_every_outcome_and_rule_is_in_the_tables() -> None:

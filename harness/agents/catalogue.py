@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import configs
 from bench.errors import UsageError
-from harness.agents.agent import Agent
+from harness.agents.agent import Agent, WireProtocol
+from harness.agents.aider import Aider
+from harness.agents.claude_code import ClaudeCode
+from harness.agents.codex import Codex
 from harness.agents.command import CommandAgent
+from harness.agents.gemini_cli import GeminiCli
+from harness.agents.mini_swe_agent import MiniSweAgent
 from harness.agents.noop import NoopAgent
+from harness.agents.opencode import OpenCode
+from harness.agents.openhands import OpenHands
+from harness.agents.pi import Pi
+from harness.agents.qwen_code import QwenCode
+from harness.agents.reference import ReferenceAgent
 from harness.agents.replay import SAMPLE, ReplayAgent
 
 SHIPPED = Path(configs.__file__).parent / "agents"
+COMMAND_LINES: dict[str, Callable[[str | None], Agent]] = {
+    adapter.name: adapter
+    for adapter in (
+        ClaudeCode,
+        Codex,
+        GeminiCli,
+        OpenCode,
+        QwenCode,
+        Pi,
+        MiniSweAgent,
+        Aider,
+        OpenHands,
+        ReferenceAgent,
+    )
+}
+"""Published command lines, each with an adapter of its own; called with the model's name."""
 
 
 class _Settings(BaseModel):
@@ -40,10 +67,19 @@ class CommandSettings(_Settings):
     argv: list[str] = Field(min_length=1)
     env: dict[str, str] = Field(default_factory=dict)
     stdin: Literal["none", "prompt"] = "none"
+    protocol: WireProtocol | None = None
+    pack: str | None = None
+    logs: list[str] = Field(default_factory=list)
 
 
-Settings = Annotated[NoopSettings | ReplaySettings | CommandSettings, Field(discriminator="kind")]
-_ADAPTER: TypeAdapter[NoopSettings | ReplaySettings | CommandSettings] = TypeAdapter(Settings)
+class ReferenceSettings(_Settings):
+    kind: Literal["reference"]
+    protocol: Literal["openai-chat", "anthropic", "gemini"] = "openai-chat"
+
+
+AnySettings = NoopSettings | ReplaySettings | CommandSettings | ReferenceSettings
+Settings = Annotated[AnySettings, Field(discriminator="kind")]
+_ADAPTER: TypeAdapter[AnySettings] = TypeAdapter(Settings)
 
 
 def find_agent(name_or_file: str, model: str | None = None) -> Agent:
@@ -51,6 +87,8 @@ def find_agent(name_or_file: str, model: str | None = None) -> Agent:
 
     Raises UsageError for an unknown name (with the nearest ones) or a setting that does not exist.
     """
+    if name_or_file in COMMAND_LINES:
+        return COMMAND_LINES[name_or_file](model)
     path = Path(name_or_file)
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name_or_file}.yaml"
@@ -64,10 +102,10 @@ def find_agent(name_or_file: str, model: str | None = None) -> Agent:
 
 def shipped_agents() -> list[str]:
     """Names of the agents that come with the package."""
-    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+    return sorted([*COMMAND_LINES, *(path.stem for path in SHIPPED.glob("*.yaml"))])
 
 
-def _read(path: Path) -> NoopSettings | ReplaySettings | CommandSettings:
+def _read(path: Path) -> AnySettings:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         return _ADAPTER.validate_python(content)
@@ -88,17 +126,28 @@ def _explained(error: ValidationError) -> str:
 def _suggestion(fault: Any) -> str:
     if fault["type"] != "extra_forbidden":
         return ""
-    known = {field for kind in (NoopSettings, ReplaySettings, CommandSettings) for field in kind.model_fields}
+    known = {field for kind in get_args(AnySettings) for field in kind.model_fields}
     near = difflib.get_close_matches(str(fault["loc"][-1]), sorted(known), n=1)
     return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(sorted(known))})"
 
 
-def _made(settings: NoopSettings | ReplaySettings | CommandSettings, folder: Path, model: str | None) -> Agent:
+def _made(settings: AnySettings, folder: Path, model: str | None) -> Agent:
     match settings:
         case NoopSettings():
             return NoopAgent(settings.name)
         case ReplaySettings():
             edits = (folder / settings.edits).resolve() if settings.edits else SAMPLE
             return ReplayAgent(settings.name, settings.edit, edits)
+        case ReferenceSettings():
+            return ReferenceAgent(model, settings.protocol)
         case CommandSettings():
-            return CommandAgent(settings.name, tuple(settings.argv), settings.env, settings.stdin, model)
+            return CommandAgent(
+                settings.name,
+                tuple(settings.argv),
+                settings.env,
+                settings.stdin,
+                model,
+                settings.protocol,
+                settings.pack,
+                tuple(settings.logs),
+            )

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.task import Task
-from harness.agents.agent import Launch
+from harness.agents.agent import Launch, ModelAccess, WithoutModel
 
 
 @dataclass(frozen=True)
-class NoopAgent:
+class NoopAgent(WithoutModel):
     """Starts a process that ends at once."""
 
     name: str = "noop"
-    model: str | None = None
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "noop"}
 
-    def launch(self, task: Task) -> Launch:
+    def launch(self, task: Task, access: ModelAccess | None = None) -> Launch:
         return Launch(argv=["true"])

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.task import Task
-from harness.agents.agent import AgentSetupError, Launch
+from harness.agents.agent import AgentSetupError, Launch, ModelAccess, WithoutModel
 
 SAMPLE = Path(__file__).parent.parent / "sample" / "cases"
 
 
 @dataclass(frozen=True)
-class ReplayAgent:
+class ReplayAgent(WithoutModel):
     """Applies `edits/CASE/edits/EDIT.patch` (git's diff format, paths relative to the application)."""
 
     name: str
     edit: str
     edits: Path = SAMPLE
-    model: str | None = None
 
     def describe(self) -> dict[str, Any]:
         digest = hashlib.sha256()
@@ -28,7 +27,7 @@ class ReplayAgent:
             digest.update(path.relative_to(self.edits).as_posix().encode() + b"\0" + path.read_bytes())
         return {"kind": "replay", "edit": self.edit, "edits_sha256": digest.hexdigest()}
 
-    def launch(self, task: Task) -> Launch:
+    def launch(self, task: Task, access: ModelAccess | None = None) -> Launch:
         patch = self.edits / task.case_id / "edits" / f"{self.edit}.patch"
         if not patch.is_file():
             raise AgentSetupError(

@@ -28,7 +28,7 @@ from sandboxes.gateway.policy import (
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sandboxes.gateway", description=__doc__.splitlines()[0])
     parser.add_argument("--control", type=Path, help="socket to be told trials on")
-    parser.add_argument("--config", type=Path, help="upstreams and prices, YAML or JSON")
+    parser.add_argument("--config", type=Path, help="upstreams and prices (with --control exactly these, as JSON)")
     parser.add_argument("--with-parent", action="store_true", help="end when standard input does")
     parser.add_argument("--try", dest="model", help="serve one trial for this model until Ctrl-C")
     parser.add_argument("--upstream", default="anthropic")
@@ -41,10 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from sandboxes.gateway import process
 
     try:
-        config = load_config(options.config) if options.config else GatewayConfig(upstreams=default_upstreams())
         if options.control:
-            process.run(config, options.control, with_parent=options.with_parent)
+            told = (
+                GatewayConfig.model_validate_json(options.config.read_bytes()) if options.config else GatewayConfig()
+            )
+            process.run(told, options.control, with_parent=options.with_parent)
         else:
+            config = load_config(options.config) if options.config else GatewayConfig(upstreams=default_upstreams())
             asyncio.run(_by_hand(config, options))
     except CdbError as error:
         print(f"gateway: {error}", file=sys.stderr)

@@ -18,6 +18,7 @@ from sandboxes.gateway.usage import Tokens, UsageReader
 REQUEST_HEADERS = ("User-Agent", "Content-Type", "anthropic-version", "anthropic-beta", "x-stainless-retry-count")
 RESPONSE_HEADERS = ("Content-Type", "Content-Encoding", "request-id", "x-request-id", "Retry-After", "retry-after-ms")
 """The headers that records keep. None of them carries a credential."""
+MOST_EDITS = 100
 LONGEST_KEPT_BYTES = 64 * 1024 * 1024
 STREAM_BYTES_PER_TOKEN = 32
 TEXT_BYTES_PER_TOKEN = 4
@@ -35,6 +36,7 @@ class Call:
     began: float = field(default_factory=time.monotonic)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     raw: bytes = b""
+    held_bytes: int = 0
     model_asked: str = ""
     prepared: Prepared | None = None
     price: Price | None = None
@@ -133,6 +135,7 @@ class Call:
             "upstream": self.upstream,
             "model_asked": self.model_asked,
             "status": self.status,
+            "sent": self.sent_at is not None,
             "upstream_status": self.upstream_status,
             "ended": self.ended,
             "refusal": self.refusal,
@@ -150,7 +153,7 @@ class Call:
                 "model_asked": prepared.asked,
                 "model_sent": prepared.sent,
                 "stream": prepared.stream,
-                "edits": prepared.edits,
+                "edits": prepared.edits[:MOST_EDITS],
                 "media": dict(prepared.media.counts),
             }
         if reader is not None:

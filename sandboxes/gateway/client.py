@@ -66,6 +66,9 @@ class Gateway:
         died: trials that were open are lost then, and their calls fail).
         """
         with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                _stop(self._process)  # it died, and its trials with it; the next ones get another
+                self._process = None
             if self._process is None:
                 self._process = self._start()
         return TrialGateway(self, policy, folder)

@@ -13,6 +13,7 @@ from sandboxes.gateway.policy import ModelRule, Price, Protocol, TrialPolicy, Up
 from sandboxes.gateway.routes import Ask
 
 _STEERING = ("model", "tools", "stream", "stream_options", "messages", "input", "contents", "background", "n")
+LONGEST_NAME = 200
 _PLAIN_TIERS = frozenset({"auto", "default", "standard", "standard_only", "flex"})
 DEFAULT_OUTPUT_TOKENS = 32_000
 TEXT_BYTES_PER_TOKEN = 2
@@ -44,8 +45,8 @@ class Prepared(NamedTuple):
 def asked_model(ask: Ask, document: Document) -> str:
     """The model a request names. Raises Refused when it names none."""
     model = ask.model or document.get("model")
-    if not isinstance(model, str) or not model:
-        raise Refused(400, "request", "the request names no model")
+    if not isinstance(model, str) or not 0 < len(model) <= LONGEST_NAME:
+        raise Refused(400, "request", f"the request names no model (a text of at most {LONGEST_NAME} characters)")
     return model
 
 
@@ -101,7 +102,7 @@ def _money(document: Document) -> Edits:
     """Price classes that the price table cannot follow."""
     edits: Edits = []
     tier = document.get("service_tier")
-    if tier is not None and tier not in _PLAIN_TIERS:
+    if tier is not None and not (isinstance(tier, str) and tier in _PLAIN_TIERS):
         document.drop("service_tier")
         edits.append({"edit": "drop_service_tier", "what": str(tier)[:80]})
     if document.get("speed") is not None:

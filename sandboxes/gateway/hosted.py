@@ -87,13 +87,15 @@ def _tool(text: str, element: Span, protocol: Protocol) -> tuple[str | None, lis
     if protocol == "gemini":
         return _gemini_tool(text, members, whole)
     kind = element.value.get("type")
+    if kind is not None and not isinstance(kind, str):
+        return None, [str(kind)[:80]]
     if protocol == "anthropic":
-        hosted = isinstance(kind, str) and kind != "custom" and not kind.startswith(_ANTHROPIC_CLIENT)
+        hosted = kind is not None and kind != "custom" and not kind.startswith(_ANTHROPIC_CLIENT)
     elif protocol == "openai-chat" and kind is None:
         hosted = "function" not in element.value
     else:
         hosted = kind not in _OPENAI_CLIENT or _in_a_hosted_box(element.value)
-    if hosted or (kind is not None and not isinstance(kind, str)):
+    if hosted:
         return None, [str(kind)[:80]]
     if kind == "namespace" and (inner := next((m for m in members if m.key == "tools"), None)):
         return _namespace(text, element, inner, whole)

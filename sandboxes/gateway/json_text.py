@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
+MOST_PARTS = 2_000_000
+"""Commas and brackets in a document, those in its texts counted in: a million tokens of text have fewer, and a bomb
+(`[[],[],…`) would take thirty times its size in memory."""
+MOST_MEMBERS = 1000
+"""Of one object or array that is taken apart here (the document itself, its tools)."""
 
 
 class NotEditable(ValueError):
@@ -65,6 +70,8 @@ def spans(text: str, at: int = 0) -> tuple[list[Span], int]:
             at = _skip(text, at + 1)
         value, end = _value(text, at)
         found.append(Span(key, start, at, end, value))
+        if len(found) > MOST_MEMBERS:
+            raise NotEditable(f"more than {MOST_MEMBERS} members or elements")
         at = _skip(text, end)
         mark = text[at : at + 1]
         if mark == closing:
@@ -85,6 +92,8 @@ class Document:
     def __init__(self, raw: bytes) -> None:
         """Raises NotEditable: not UTF-8, not one JSON object, or a top-level key that stands twice."""
         self._raw = raw
+        if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MOST_PARTS:
+            raise NotEditable(f"more than {MOST_PARTS} parts")
         try:
             self.text = raw.decode("utf-8")
         except UnicodeDecodeError as error:

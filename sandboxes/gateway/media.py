@@ -48,7 +48,7 @@ def find_media(document: Document, protocol: Protocol) -> Media:
             if kind:
                 found.counts[kind] += 1
                 _look_at(at, sizes, found.fetched)
-            tool_use = at.get("type") in {"tool_use", "server_tool_use"}
+            tool_use = at.get("type") in ("tool_use", "server_tool_use")  # may be of any type
             stack.extend(
                 value for key, value in at.items()
                 if isinstance(value, dict | list) and key not in _NOT_CONTENT and not (tool_use and key == "input")

@@ -1,11 +1,10 @@
-"""What a trial's gateway leaves behind: `gateway.jsonl`, `bodies/` and `gateway.json`, and how they are read.
+"""What a trial's gateway leaves behind: `gateway.jsonl`, `bodies.pack` and `gateway.json`, and how they are read.
 
 Every field is explained in docs/records.md. Imports nothing heavy: harness and reports read these files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import Counter
@@ -16,10 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.atomic import write_json
 from bench.errors import DataError
+from sandboxes.gateway.bodies import BodyStore, read_body
+
+__all__ = ["CallRecord", "Tally", "TrialSummary", "Writer", "ending", "read_body", "read_calls"]
 
 LOG = "gateway.jsonl"
 SUMMARY = "gateway.json"
-BODIES = "bodies"
 MOST_NAMES = 100
 """Model names an agent made up are counted apart up to this number."""
 
@@ -48,6 +49,7 @@ class CallRecord(BaseModel):
     model_sent: str = ""
     model_answered: str = ""
     stream: bool = False
+    sent: bool = False
     status: int = 0
     upstream_status: int | None = None
     ended: Ended = "ok"
@@ -118,30 +120,14 @@ def read_calls(folder: Path) -> list[CallRecord]:
     return calls
 
 
-def body_path(folder: Path, digest: str) -> Path:
-    return folder / BODIES / digest[:2] / digest
-
-
-def read_body(folder: Path, digest: str) -> bytes:
-    """The body with this sha256 (hex). Raises DataError when it is missing or damaged."""
-    try:
-        raw = body_path(folder, digest).read_bytes()
-    except OSError as error:
-        raise DataError(f"{folder}: no body {digest}: {error}") from error
-    if hashlib.sha256(raw).hexdigest() != digest:
-        raise DataError(f"{body_path(folder, digest)} is damaged: its sha256 is another")
-    return raw
-
-
 class Writer:
-    """Writes one trial's records. Every call's line is there when its client has seen the answer's end."""
+    """Writes one trial's records. A call's line is there when its client has seen the answer's end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / BODIES).mkdir(exist_ok=True)
+        self._bodies = BodyStore(folder)
         self._log = (folder / LOG).open("ab", buffering=0)
-        self._kept: set[str] = set()
 
     def line(self, record: dict[str, Any]) -> None:
         """Append a record. Raises OSError; then nothing of it stands in the file."""
@@ -156,20 +142,10 @@ class Writer:
 
     def body(self, raw: bytes) -> str:
         """Keep a body once; returns its sha256. Raises OSError."""
-        digest = hashlib.sha256(raw).hexdigest()
-        if not raw or digest in self._kept:
-            return digest if raw else ""
-        path = body_path(self._folder, digest)
-        if not path.is_file():
-            path.parent.mkdir(exist_ok=True)
-            part = path.with_suffix(".part")
-            part.write_bytes(raw)
-            part.rename(path)
-        if len(self._kept) < 4096:
-            self._kept.add(digest)
-        return digest
+        return self._bodies.keep(raw)
 
     def close(self, summary: dict[str, Any]) -> None:
+        self._bodies.close()
         os.fsync(self._log.fileno())
         self._log.close()
         write_json(self._folder / SUMMARY, summary)
@@ -208,9 +184,8 @@ class Tally:
         for edit in record.get("edits", ()):
             if edit["edit"] == "strip_hosted_tool":
                 self._counters["hosted_tools_stripped"][edit["what"]] += 1
-        if record["kind"] == "count":
-            return
-        self._add_model_call(record)
+        if record["kind"] == "model" and record.get("sent"):
+            self._add_model_call(record)
 
     def _add_model_call(self, record: dict[str, Any]) -> None:
         self._sums["calls"] += 1

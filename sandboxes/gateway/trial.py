@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+import traceback
 from collections.abc import Mapping
 
 import aiohttp
-from aiohttp import web
-from multidict import CIMultiDict
+from aiohttp import HttpVersion11, web
 
 from bench.errors import UsageError
 from sandboxes.gateway import edits, refusals, routes
-from sandboxes.gateway.call import REQUEST_HEADERS, RESPONSE_HEADERS, Call
+from sandboxes.gateway.call import REQUEST_HEADERS, Call
 from sandboxes.gateway.edits import Refused
 from sandboxes.gateway.ledger import Exhausted, Ledger
-from sandboxes.gateway.pause import retry_after_s
 from sandboxes.gateway.policy import TrialPolicy
 from sandboxes.gateway.prices import PriceTable
 from sandboxes.gateway.records import Refusal, Tally, Writer
-from sandboxes.gateway.secrecy import KeyMask
-from sandboxes.gateway.upstream import NOT_RETURNED, Route
-from sandboxes.gateway.usage import UsageReader
+from sandboxes.gateway.relay import named, relay
+from sandboxes.gateway.upstream import Route
 
 HEADER = "x-cdb-gateway"
 """Stands in the gateway's own answers only: `budget`, `model`, `token`, `path`, `request`, `upstream` …"""
@@ -31,6 +29,8 @@ MOST_SMALL_RECORDS = 2000
 """Refused requests and probes are written down up to this number, and counted beyond: no agent fills the disk."""
 MOST_BODY_BYTES = 4 * 1024 * 1024 * 1024
 MOST_AT_ONCE = 64
+MOST_HELD_BYTES = 256 * 1024 * 1024
+"""Requests of one trial that are held in memory at the same time."""
 
 
 class Trial:
@@ -54,6 +54,7 @@ class Trial:
         self._small_records = 0
         self._count_calls = 0
         self._body_bytes = 0
+        self._held_bytes = 0
         self._waiting = 0
         self._waiting_since = 0.0
         self._waited_s = 0.0
@@ -107,6 +108,10 @@ class Trial:
         except (ConnectionError, web.RequestPayloadError):
             call.ended = "client_gone"
             raise ConnectionResetError("the client is gone") from None
+        except Exception as error:  # noqa: BLE001  (a call's outermost edge: recorded, and other calls go on)
+            traceback.print_exc()
+            call.ended, call.note = "upstream_error", f"fault of the gateway: {type(error).__name__}: {error}"[:500]
+            return self._own(call, 500, self._error(call, 500, call.note), code="fault")
         finally:
             self._finish(call)
             self._tasks.discard(task)
@@ -130,7 +135,7 @@ class Trial:
         if self._fault:
             raise Refused(503, "record", self._fault)
         call.request_headers = {name: headers[name][:500] for name in REQUEST_HEADERS if name in headers}
-        call.raw = await self._read(request)
+        call.raw = await self._read(call, request)
         prepared = edits.prepare(call.raw, ask, self.policy, self._told)
         call.prepared, call.upstream = prepared, prepared.rule.upstream
         route = self._routes[prepared.rule.upstream]
@@ -146,17 +151,23 @@ class Trial:
         found = [hmac.compare_digest(one.encode("utf-8", "replace"), self._token) for one in told]
         return any(found)
 
-    async def _read(self, request: web.BaseRequest) -> bytes:
+    async def _read(self, call: Call, request: web.BaseRequest) -> bytes:
         limit = self.policy.max_request_bytes
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise Refused(415, "request", "send the body uncompressed: the policy has to read it")
         if (request.content_length or 0) > limit:
             raise Refused(413, "request", f"a request may have {limit} bytes")
-        pieces, size = [], 0
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # the answer itself has not begun
+        pieces = []
         async for chunk in request.content.iter_any():
-            size += len(chunk)
-            if size > limit:
+            call.held_bytes += len(chunk)
+            self._held_bytes += len(chunk)
+            if call.held_bytes > limit:
                 raise Refused(413, "request", f"a request may have {limit} bytes")
+            if self._held_bytes > MOST_HELD_BYTES:
+                raise Refused(503, "request", "too many large requests at once")
             pieces.append(chunk)
         return b"".join(pieces)
 
@@ -213,63 +224,19 @@ class Trial:
             call.ended, call.note = "idle_timeout", f"no answer within {idle_s:g} s"
             return self._own(call, 504, self._error(call, 504, call.note), code="upstream")
         except (aiohttp.ClientError, OSError, UsageError) as error:
-            call.ended, call.note = "upstream_error", _named(error, route)
+            call.ended, call.note = "upstream_error", named(error, route)
             told = f"the model's provider could not be asked ({type(error).__name__})"
             return self._own(call, 502, self._error(call, 502, told), code="upstream")
         try:
-            return await self._relay(call, request, route, answer, idle_s)
-        finally:
-            answer.close() if call.ended != "ok" else answer.release()
-
-    async def _relay(
-        self, call: Call, request: web.BaseRequest, route: Route, answer: aiohttp.ClientResponse, idle_s: float
-    ) -> web.StreamResponse:
-        """Bytes as they come, to the agent and to the reader; an answer that breaks off breaks off there, too."""
-        call.upstream_status = call.status = answer.status
-        self._learn(call, route, answer)
-        kind = answer.headers.get("Content-Type", "")
-        encoding = answer.headers.get("Content-Encoding", "").lower().replace("identity", "")
-        call.reader = UsageReader(call.ask.protocol, events="event-stream" in kind, encoding=encoding)
-        mask = KeyMask(route.secrets())
-        response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=_returned(answer, mask))
-        watch = _Watch(answer, idle_s)
-        try:
-            await _write(response, b"", request)
-            async for chunk in answer.content.iter_any():
-                if call.first_byte_s is None and call.sent_at is not None:
-                    call.first_byte_s = round(time.monotonic() - call.sent_at, 4)
-                passed = mask.feed(chunk)
-                call.took(passed)
-                call.reader.feed(chunk)
-                await _write(response, passed)
-                watch.touch()
-            if held := mask.end():
-                call.took(held)
-                await _write(response, held)
-        except aiohttp.ClientError as error:
-            call.ended = "idle_timeout" if watch.fired else "upstream_cut"
-            call.note = f"silent for {idle_s:g} s" if watch.fired else _named(error, route)
-        finally:
-            watch.stop()
-            call.reader.end()
-        if call.ended != "ok":
-            if request.transport is not None:
-                request.transport.abort()
-        elif call.reader.error and answer.status < 400:
-            call.ended = "upstream_error"
+            response = await relay(call, request, route, answer, idle_s)
+        except BaseException:
+            answer.close()  # the agent is gone or the trial over: end it upstream, too
+            raise
+        if call.ended == "ok":
+            answer.release()
+        else:
+            answer.close()
         return response
-
-    def _learn(self, call: Call, route: Route, answer: aiohttp.ClientResponse) -> None:
-        """What the answer's head says about the upstream's state."""
-        headers = answer.headers
-        call.response_headers = {name: headers[name][:300] for name in RESPONSE_HEADERS if name in headers}
-        told = retry_after_s(headers)
-        if answer.status == 429 or (answer.status in {503, 529} and told is not None):
-            call.retry_after = headers.get("Retry-After", "")[:100]
-            length = route.pause.limited(told)
-            call.note = f"later calls of {route.name} wait {length:.3g} s"
-        elif answer.status < 400:
-            route.pause.fine()
 
     # ---- answers of our own and records -------------------------------------------------------------------
 
@@ -277,7 +244,7 @@ class Trial:
         refusal: Refusal = code  # type: ignore[assignment]
         call.refusal, call.ended, call.note = refusal, "refused", message[:500]
         response = self._own(call, status, self._error(call, status, message, code), code=code)
-        if status in {413, 415, 426}:
+        if status in {413, 415, 426, 503}:
             response.force_close()
         return response
 
@@ -291,6 +258,7 @@ class Trial:
 
     def _finish(self, call: Call) -> None:
         """Settle and write down; runs to its end whatever happened, a cancellation included."""
+        self._held_bytes -= call.held_bytes
         if call.reader is not None and call.ended in {"client_gone", "trial_ended"}:
             call.reader.end()
         if call.held is not None:
@@ -318,58 +286,3 @@ class Trial:
             return
         for name, body in bodies.items():
             record[name] = self._writer.body(body)
-
-
-async def _write(response: web.StreamResponse, data: bytes, request: web.BaseRequest | None = None) -> None:
-    """Send to the agent (with `request`: the head first). Raises ConnectionResetError, which is not aiohttp's
-    own: an error of the agent's connection must not look like one of the upstream's."""
-    try:
-        if request is not None:
-            await response.prepare(request)
-        if data:
-            await response.write(data)
-    except ConnectionError:
-        raise ConnectionResetError("the client is gone") from None
-
-
-class _Watch:
-    """Closes an answer that has been silent for too long."""
-
-    def __init__(self, answer: aiohttp.ClientResponse, idle_s: float) -> None:
-        self.fired = False
-        self._answer, self._idle_s = answer, idle_s
-        self._loop = asyncio.get_running_loop()
-        self._last = self._loop.time()
-        self._timer = self._loop.call_at(self._last + idle_s, self._look)
-
-    def touch(self) -> None:
-        self._last = self._loop.time()
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        due = self._last + self._idle_s
-        if self._loop.time() < due:
-            self._timer = self._loop.call_at(due, self._look)
-            return
-        self.fired = True
-        self._answer.content.set_exception(aiohttp.ServerTimeoutError("the upstream fell silent"))
-        self._answer.close()
-
-
-def _returned(answer: aiohttp.ClientResponse, mask: KeyMask) -> CIMultiDict[str]:
-    headers = CIMultiDict[str]()
-    for name, value in answer.headers.items():
-        if name.lower() not in NOT_RETURNED:
-            passed = mask.feed(value.encode("utf-8", "surrogateescape")) + mask.end()
-            headers.add(name, passed.decode("utf-8", "surrogateescape"))
-    return headers
-
-
-def _named(error: Exception, route: Route) -> str:
-    """What went wrong, with no secret in it (a proxy's address may hold a password)."""
-    text = f"{type(error).__name__}: {error}"[:500]
-    for secret in route.secrets():
-        text = text.replace(secret.decode("utf-8", "replace"), "***")
-    return text

@@ -11,9 +11,10 @@ Every protocol counts differently; here `input` never holds cached tokens and `o
 from __future__ import annotations
 
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sandboxes.gateway.policy import Protocol
@@ -45,7 +46,7 @@ class Tokens:
         return self.input + self.cache_read + self.cache_write
 
     def record(self) -> dict[str, int]:
-        return {key: value for key, value in asdict(self).items() if value or key in {"input", "output"}}
+        return {key: value for key, value in vars(self).items() if value or key in {"input", "output"}}
 
 
 def _count(value: Any) -> int:
@@ -119,6 +120,11 @@ _LAST: dict[Protocol, tuple[bytes, ...]] = {
     "gemini": (b'"finishReason"',),
 }
 """What stands in the last event of a stream that ended as it should."""
+_MARKS = {
+    protocol: re.compile(b"|".join(map(re.escape, (_USAGE_KEY[protocol], *_LAST[protocol], b'"error"'))))
+    for protocol in _LAST
+}
+"""What makes an event worth parsing; all others pass unread."""
 
 
 class UsageReader:
@@ -178,17 +184,19 @@ class UsageReader:
             return
         whole = bytes(buffer[:cut])
         del buffer[:cut]
-        marks = (_USAGE_KEY[self._protocol], *_LAST[self._protocol], b'"error"')
-        if self.model and not any(mark in whole for mark in marks):
+        marks = _MARKS[self._protocol]
+        if self.model and marks.search(whole) is None:
             return
-        for data in _event_data(whole):
-            self._read_event(data, marks)
+        if b"\r" in whole:
+            whole = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        for event in whole.split(b"\n\n"):
+            if not self.model or marks.search(event):
+                self._read_event(event)
 
-    def _read_event(self, data: bytes, marks: tuple[bytes, ...]) -> None:
-        if any(mark in data for mark in _LAST[self._protocol]):
+    def _read_event(self, event: bytes) -> None:
+        data = _event_data(event)
+        if any(mark in event for mark in _LAST[self._protocol]):
             self.finished = True
-        if self.model and not any(mark in data for mark in marks):
-            return
         try:
             told = json.loads(data)
         except (ValueError, RecursionError):
@@ -235,13 +243,9 @@ def _decoder(encoding: str) -> Any:
     return None
 
 
-def _event_data(whole: bytes) -> Iterator[bytes]:
-    """The data of each event; its lines may end in any of the three ways, and data may span several."""
-    text = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in whole else whole
-    for event in text.split(b"\n\n"):
-        lines = [line[5:].lstrip(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
-        if lines:
-            yield b"\n".join(lines)
+def _event_data(event: bytes) -> bytes:
+    """An event's data, which may span several lines."""
+    return b"\n".join(line[5:].lstrip(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))
 
 
 def _last_object(raw: bytes, key: bytes) -> dict[str, Any] | None:

@@ -25,7 +25,9 @@ def main() -> None:
         print(json.dumps(figures, sort_keys=True))
     else:
         for key, value in sorted(figures.items()):
-            print(f"{key:<24} {value:g}")
+            by = value if isinstance(value, dict) else {"": value}
+            for part, number in by.items():
+                print(f"{f'{key} {part}':<32} {number:g}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 
 from sandboxes.gateway.client import Gateway, TrialGateway
 from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, Price, TrialPolicy, Upstream
-from scripts.measurements.gateway_load import Job, cut, usage
+from scripts.measurements._gateway_load import Job, cut, usage
 
 PAIRS, PAIR_CALLS = 20, 25
 STREAMS, THROUGHPUT_CALLS = 8, 7000
@@ -93,7 +93,7 @@ def _rss_mb(pid: int) -> float:
 
 @contextlib.contextmanager
 def _end(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    argv = [sys.executable, "-m", "scripts.measurements.gateway_load", *arguments]
+    argv = [sys.executable, "-m", "scripts.measurements._gateway_load", *arguments]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 RUNS = 11
 
 
-def measure() -> dict[str, float]:
+def measure() -> dict[str, float | dict[str, float]]:
     """`help_cpu_s`: median CPU seconds of `cdb --help` less those of `python -c pass`, runs alternating.
 
     `help_total_cpu_s` and `bare_cpu_s` are the two medians themselves.

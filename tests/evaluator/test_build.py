@@ -15,7 +15,7 @@ from fake_registry import Registry, running
 
 from bench.tree import digest, list_tree
 from evaluator import build_faults
-from evaluator.build import BuildResult, build
+from evaluator.build import RESOLVED_LOCK, BuildResult, build
 from evaluator.build_phases import BuildLimits
 from evaluator.serve import serve
 from evaluator.serve_plan import learn_plan
@@ -353,3 +353,25 @@ def test_two_threads_that_want_the_same_build_make_it_once(tmp_path: Path) -> No
         results = list(pool.map(run, range(2)))
     assert sorted(result.reused for result in results) == [False, True]
     assert [page(result) for result in results] == ["<h1>twice</h1>"] * 2
+
+
+def test_the_lock_resolved_for_the_start_is_kept_and_given_to_submissions_without_one(
+    make: Builder, registry: Registry, tmp_path: Path
+) -> None:
+    registry.add("drift", "1.0.0", {"index.js": "module.exports = 'first'"})
+    files = {
+        "package.json": manifest({"drift": "^1.0.0"}),
+        "make.js": "const text = require('drift');" + WRITE_PAGE,
+    }
+    start = make(files)
+    kept = tmp_path / "start-lock.json"
+    shutil.copyfile(tmp_path / "out" / RESOLVED_LOCK, kept)
+    assert json.loads(kept.read_text())["packages"]["node_modules/drift"]["version"] == "1.0.0"
+    registry.add("drift", "1.1.0", {"index.js": "module.exports = 'second'"})
+    changed = {**files, "readme.txt": "changed"}
+    shared = make(changed, lock=kept)
+    assert (page(start), page(shared), shared.flags) == ("<h1>first</h1>", "<h1>first</h1>", ["lock_of_start"])
+    anew = make({**files, "readme.txt": "changed again"})
+    assert page(anew) == "<h1>second</h1>"
+    more = make({**changed, "package.json": manifest({"drift": "^1.0.0", "one": "1.0.0"})}, lock=kept)
+    assert (more.outcome, page(more)) == ("ok", "<h1>first</h1>")

@@ -18,6 +18,7 @@ from evaluator.serve import ServedApp, serve
 from evaluator.serve_plan import learn_plan
 from evaluator.sidecar import SidecarBrowser, browser_for, playwright_driver
 from sandboxes.engine import engine
+from sandboxes.hardening import USER
 from sandboxes.mirror import Mirror
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser]
@@ -118,7 +119,7 @@ def test_a_browser_that_is_lost_is_the_machines_fault(spa: ServedApp, driver: Pl
         if victim == "container":
             container.kill()
         else:
-            container.exec_run(["pkill", "-9", "-f", "chromium|headless_shell"])
+            container.exec_run(["pkill", "-9", "-f", "chromium|headless_shell"], user=USER)
         page.goto(spa.url)
 
 

@@ -17,7 +17,10 @@ from bench.task import open_dataset
 from harness.agents.catalogue import find_agent
 from harness.run import SolveSettings, SolveSummary, solve
 from sandboxes.docker_sandbox import DockerSandbox
+from sandboxes.engine import engine
 from sandboxes.images import image_tag
+from sandboxes.owner import this_process
+from sandboxes.reap import leftovers
 
 pytestmark = pytest.mark.docker
 APP = {"index.html": "<h1>Hi</h1>\n", "assets/song.mp3": "sound", ".gitignore": "assets/*.mp3\n*.log\n"}
@@ -36,11 +39,14 @@ def solve_with(
         timeout_s: float = 60,
         name: str = "scripted",
         request: str = "Please change it.",
+        keep_failed: bool = False,
     ) -> tuple[SolveSummary, dict[str, SubmissionManifest | None]]:
         agent = tmp_path / f"{name}.yaml"
         agent.write_text(yaml.safe_dump({"kind": "command", "name": name, "argv": ["bash", "-c", script]}))
         dataset = open_dataset(make_dataset(cases or {"one": APP}, request=request, root=f"data-{name}"))
-        settings = SolveSettings(out=tmp_path / "runs", image=image_tag("solver"), timeout_s=timeout_s)
+        settings = SolveSettings(
+            out=tmp_path / "runs", image=image_tag("solver"), timeout_s=timeout_s, keep_failed=keep_failed
+        )
         summary = solve(dataset, find_agent(str(agent)), settings, DockerSandbox, lambda _line: None)
         manifests = {case: read_manifest(summary.submissions, case) for case in summary.outcomes}
         for manifest in manifests.values():
@@ -135,3 +141,79 @@ def test_the_manifest_is_plain_json_with_every_file(solve_with: Callable[..., An
     summary, _ = solve_with("true")
     content = json.loads((summary.submissions / "one.manifest.json").read_text())
     assert {entry["path"] for entry in content["files"]} == set(APP)
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "reason"),
+    [
+        ("echo kept > kept; head -c 1G /dev/zero > ~/big", "resource_limit", "disk: /home/agent is full"),
+        ("echo kept > kept; fallocate -l 50G big", "resource_limit", "disk: it ended with the words"),
+        ("echo kept > kept; python3 -c 'x = bytearray(10 << 30)'", "resource_limit", "memory: 1 processes killed"),
+    ],
+)
+def test_c23_a_limit_the_agent_ran_into_is_the_outcome(
+    solve_with: Callable[..., Any], script: str, outcome: str, reason: str
+) -> None:
+    summary, manifests = solve_with(script)
+    assert summary.outcomes == {"one": outcome}
+    assert manifests["one"].reason.startswith(reason)
+    assert "added: kept" in manifests["one"].changes
+
+
+@pytest.mark.parametrize("script", ["kill -9 -1", "head -c 1G /dev/zero > /tmp/big; true", "rm -rf /bin /usr/bin"])
+def test_c24_an_agent_that_attacks_its_own_sandbox_never_ends_ok_and_its_work_is_kept(
+    solve_with: Callable[..., Any], script: str
+) -> None:
+    summary, manifests = solve_with(f"echo kept > kept; {script}")
+    broken = "agent_error" if script.startswith("rm") else "sandbox_broken"  # the root is read-only: nothing breaks
+    assert summary.outcomes == {"one": broken}
+    assert manifests["one"].changes == ["added: kept"]
+    assert manifests["one"].duration_s < 30
+
+
+def test_c16_names_the_agent_asked_for_are_in_the_journal(solve_with: Callable[..., Any]) -> None:
+    script = (
+        "sleep 0.5; curl -sm 5 https://huggingface.co/datasets; git clone -q https://github.com/a/b 2>/dev/null; true"
+    )
+    summary, _ = solve_with(script)
+    trial = next(r for r in read_journal(summary.entry / "journal.jsonl").records if r["type"] == "trial")
+    assert trial["names_asked"] == ["huggingface.co", "github.com"]
+    assert (summary.entry / trial["logs"] / "names-asked.txt").read_text() == "huggingface.co\ngithub.com\n"
+
+
+def test_the_container_of_a_failed_trial_is_kept_on_request_only(
+    solve_with: Callable[..., Any],
+) -> None:
+    def kept() -> list[str]:
+        return [found.name for found in leftovers() if found.is_kept and found.name.startswith("cdb-kept-keep-")]
+
+    solve_with("exit 3", {"keep-no": APP}, name="drops")
+    solve_with("true", {"keep-ok": APP}, name="fine", keep_failed=True)
+    assert kept() == []
+    solve_with("exit 3", {"keep-it": APP}, name="keeps", keep_failed=True)
+    assert [name.rsplit("-", 1)[0] for name in kept()] == ["cdb-kept-keep-it"]
+    for name in kept():
+        engine().api.remove_container(name, force=True, v=True)
+
+
+def test_c21_a_silent_agent_is_stopped_at_its_limit_and_nothing_of_it_remains(solve_with: Callable[..., Any]) -> None:
+    summary, manifests = solve_with("exec sleep 600", {"silent": APP}, timeout_s=3)
+    assert summary.outcomes == {"silent": "agent_timeout"}
+    assert 3 <= manifests["silent"].duration_s < 6
+    assert [found for found in leftovers() if found.owner == this_process()] == []
+
+
+def test_c27_trials_however_they_end_leave_no_container_volume_network_or_image(
+    solve_with: Callable[..., Any], tmp_path: Path
+) -> None:
+    def dangling() -> int:
+        return len(engine().images.list(filters={"dangling": True}))
+
+    before = dangling()
+    script = 'case "$(cat case)" in ok) exit 0;; crash) exit 9;; esac; sleep 60'
+    cases = {name: {**APP, "case": name} for name in ("ok", "crash", "slow")}
+    summary, _ = solve_with(script, cases, timeout_s=3, name="mixed")
+    assert summary.outcomes == {"ok": "ok", "crash": "agent_error", "slow": "agent_timeout"}
+    mine = [found for found in leftovers() if found.owner == this_process()]
+    assert mine == []
+    assert dangling() <= before

@@ -25,18 +25,30 @@ LIMITS = Limits(
     shm_bytes=16 * MIB,
 )
 
+BACK_ENDS = {"docker": DockerSandbox}
+"""Name → class; each must pass the conformance suite (docs/security.md says which were tried and did not)."""
+
 MakeBox = Callable[..., DockerSandbox]
 Run = Callable[..., tuple[Exec, str, str]]
 
 
+@pytest.fixture(params=BACK_ENDS.values(), ids=BACK_ENDS)
+def back_end(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture
-def make_box() -> Iterator[MakeBox]:
+def small_spec() -> SandboxSpec:
+    return SandboxSpec(role="solver", image=image_tag("base"), run=RUN, case="case-1", limits=LIMITS)
+
+
+@pytest.fixture
+def make_box(back_end: Any, small_spec: SandboxSpec) -> Iterator[MakeBox]:
     """Starts small containers; keyword arguments replace fields of their `SandboxSpec`."""
     with ExitStack() as stack:
 
         def make(**changes: Any) -> DockerSandbox:
-            spec = SandboxSpec(role="solver", image=image_tag("base"), run=RUN, case="case-1", limits=LIMITS)
-            return stack.enter_context(DockerSandbox(replace(spec, **changes)))
+            return stack.enter_context(back_end(replace(small_spec, **changes)))
 
         yield make
 

@@ -38,6 +38,8 @@ answers = {}
 for name, (number, *arguments) in calls.items():
     ctypes.set_errno(0)
     result = libc.syscall(number, *arguments)
+    if result == 0 and name.startswith("clone"):
+        os._exit(0)  # the child
     answers[name] = errno.errorcode.get(ctypes.get_errno(), "none") if result == -1 else "allowed"
 print(json.dumps(answers))
 """
@@ -49,23 +51,73 @@ def _rules(role):
     return profile, names
 
 
-def test_the_profiles_leave_out_what_design_names_and_the_browser_adds_only_three_calls():
-    profile, contained = _rules("solver")
+BUILD_NEEDS_NOT = {
+    "fanotify_mark", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents", "io_setup", "io_submit", "mlock",
+    "mlock2", "mlockall", "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink",
+    "msgctl", "msgget", "msgrcv", "msgsnd", "name_to_handle_at", "personality", "semctl", "semget", "semop",
+    "semtimedop", "shmat", "shmctl", "shmdt", "shmget", "vmsplice",
+}  # fmt: skip
+FORBIDDEN_TO_BUILDS = """
+import ctypes, errno, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+x86 = os.uname().machine == "x86_64"
+calls = {
+    "io_setup": (206 if x86 else 0, 1, 0), "shmget": (29 if x86 else 194, 1, 4096, 0o1666),
+    "msgget": (68 if x86 else 186, 1, 0o1666), "semget": (64 if x86 else 190, 1, 1, 0o1666),
+    "mq_open": (240 if x86 else 180, b"x", 0o102, 0o666, 0), "mlockall": (151 if x86 else 230, 1),
+    "personality": (135 if x86 else 92, 0), "vmsplice": (278 if x86 else 75, 0, 0, 0, 0),
+}
+answers = {}
+for name, (number, *arguments) in calls.items():
+    ctypes.set_errno(0)
+    result = libc.syscall(number, *arguments)
+    answers[name] = errno.errorcode.get(ctypes.get_errno(), "none") if result == -1 else "allowed"
+print(json.dumps(answers))
+"""
+
+
+def test_each_profile_differs_from_the_solvers_by_what_its_role_needs_or_does_not():
+    profile, solver = _rules("solver")
     _, browser = _rules("browser")
+    _, builder = _rules("builder")
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
-    assert browser - contained == {"chroot", "unshare"}
+    assert (browser - solver, solver - browser) == ({"chroot", "unshare"}, set())
+    assert (builder - solver, solver - builder) == (set(), BUILD_NEEDS_NOT)
     assert any(rule["names"] == ["clone"] and "args" in rule for rule in profile["syscalls"])
     for name in ("ptrace", "process_vm_readv", "process_vm_writev", "io_uring_setup", "io_uring_enter", "setns"):
-        assert name not in contained | browser
-    assert {"unshare", "mount", "chroot", "keyctl", "pivot_root"}.isdisjoint(contained)
-    assert {seccomp_profile(role) for role in ("builder", "app", "canary")} == {seccomp_profile("solver")}
+        assert name not in solver | browser | builder
+    assert {"unshare", "mount", "chroot", "keyctl", "pivot_root"}.isdisjoint(solver | builder)
+    assert seccomp_profile("app") == seccomp_profile("builder") and seccomp_profile("canary") == seccomp_profile(
+        "solver"
+    )
 
 
 @pytest.mark.docker
-def test_forbidden_system_calls_are_answered_with_eperm(box, run):
-    _, out, err = run(box, "python3", "-c", FORBIDDEN)
+def test_forbidden_system_calls_are_answered_with_eperm(make_box, run):
+    for role in ("solver", "builder", "app"):
+        _, out, err = run(make_box(role=role), "python3", "-c", FORBIDDEN)
+        answers = json.loads(out or err)
+        assert set(answers.values()) == {"EPERM"}, (role, answers)
+
+
+@pytest.mark.docker
+def test_a_browser_may_make_its_own_sandbox_and_nothing_else(make_box, run):
+    _, out, err = run(make_box(role="browser"), "python3", "-c", FORBIDDEN)
     answers = json.loads(out or err)
-    assert set(answers.values()) == {"EPERM"}, answers
+    assert {name for name, answer in answers.items() if answer != "EPERM"} <= {
+        "unshare_user",
+        "clone_newuser",
+        "chroot",
+    }
+    assert answers["unshare_user"] != "EPERM"
+
+
+@pytest.mark.docker
+def test_a_builder_gets_none_of_the_calls_no_build_needs_though_a_solver_does(make_box, run):
+    _, out, _ = run(make_box(role="builder"), "python3", "-c", FORBIDDEN_TO_BUILDS)
+    assert set(json.loads(out).values()) == {"EPERM"}, out
+    _, out, _ = run(make_box(), "python3", "-c", FORBIDDEN_TO_BUILDS)
+    assert json.loads(out)["shmget"] == json.loads(out)["personality"] == "allowed"
 
 
 @pytest.mark.docker
@@ -88,17 +140,21 @@ def test_the_tools_of_a_solver_work_under_the_profile(make_box, run):
 
 
 @pytest.mark.docker
-def test_the_engine_confirms_every_limit_and_label(make_box, tmp_path):
+@pytest.mark.parametrize("role", ["solver", "builder", "app", "browser", "canary"])
+def test_c128_the_engine_confirms_every_limit_and_label_of_every_role(make_box, tmp_path, role):
     shown = tmp_path / "shown"
     shown.mkdir()
-    box = make_box(attempt=3, mounts=[Mount(shown, "/shown")])
+    other = make_box(role="app").id if role == "browser" else None
+    box = make_box(role=role, attempt=3, mounts=[Mount(shown, "/shown")], network_of=other)
     told = engine().api.inspect_container(box.id)
     host, config = told["HostConfig"], told["Config"]
-    assert config["User"] == "10001:10001"
+    assert config["User"] == "10002:10002"
     assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and not host["Privileged"]
     assert "no-new-privileges" in host["SecurityOpt"]
-    assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
-    assert host["ReadonlyRootfs"] and host["NetworkMode"] == "none" and host["IpcMode"] == "private"
+    assert f"seccomp={seccomp_profile(role)}" in host["SecurityOpt"]
+    assert host["NetworkMode"] == (f"container:{other}" if other else "none")
+    assert host["ReadonlyRootfs"] and host["IpcMode"] == "private"
+    assert "/proc/kallsyms" in host["MaskedPaths"] and "/proc/kcore" in host["MaskedPaths"]
     assert host["PidMode"] == "" and not host["Devices"] and not host["Binds"]
     assert host["Memory"] == host["MemorySwap"] == 256 * 2**20
     assert host["PidsLimit"] == 64 and host["NanoCpus"] == 10**9
@@ -109,10 +165,24 @@ def test_the_engine_confirms_every_limit_and_label(make_box, tmp_path):
     assert not mounts["/shown"]["RW"] and not any("docker.sock" in str(mount) for mount in mounts.values())
     labels = config["Labels"]
     assert (labels["cdb.run"], labels["cdb.case"], labels["cdb.attempt"]) == ("test-sandboxes", "case-1", "3")
-    assert labels["cdb.role"] == "solver" and parse_owner(labels["cdb.owner"]) == this_process()
+    assert labels["cdb.role"] == role and parse_owner(labels["cdb.owner"]) == this_process()
     volume = engine().api.inspect_volume(mounts["/workspace"]["Name"])
     assert volume["Labels"]["cdb.owner"] == labels["cdb.owner"]
     assert volume["Options"]["type"] == "tmpfs"
+
+
+@pytest.mark.docker
+def test_c129_what_is_mounted_is_the_same_on_the_host_whatever_the_agent_does(make_box, run, tmp_path):
+    shown = tmp_path / "credentials"
+    shown.mkdir()
+    (shown / "auth.json").write_text("login")
+    (shown / "auth.json").chmod(0o666)
+    shown.chmod(0o777)
+    box = make_box(mounts=[Mount(shown, "/credentials")])
+    attack = "cd /credentials; echo x > auth.json; rm -f auth.json; mv auth.json b; chmod 0 auth.json; touch new; ln -sf / l"
+    run(box, "sh", "-c", attack)
+    assert [it.name for it in shown.iterdir()] == ["auth.json"]
+    assert (shown / "auth.json").read_text() == "login" and (shown / "auth.json").stat().st_mode & 0o777 == 0o666
 
 
 @pytest.mark.docker

@@ -104,3 +104,37 @@ def test_a_killed_runners_container_is_gone_after_the_next_reaping():
     removed = {(item.kind, item.id) for item in reap.reap()}
     assert ("container", identity) in removed
     assert not [item for item in reap.leftovers() if item.run == "test-killed"]
+
+
+@pytest.mark.docker
+def test_leaving_the_block_leaves_no_container_and_no_volume():
+    from sandboxes.docker_sandbox import DockerSandbox
+    from sandboxes.sandbox import SandboxSpec
+
+    with DockerSandbox(SandboxSpec(role="solver", image=image_tag("base"), run="test-leaving")) as box:
+        assert {found.kind for found in reap.leftovers() if found.run == "test-leaving"} == {"container", "volume"}
+        assert box.exec(["true"], deadline_s=10).ok
+    assert [found for found in reap.leftovers() if found.run == "test-leaving"] == []
+
+
+@pytest.mark.docker
+def test_a_kept_container_survives_reaping_and_goes_when_it_is_asked_for(run_cdb):
+    program = (
+        "from sandboxes.docker_sandbox import DockerSandbox; from sandboxes.sandbox import SandboxSpec\n"
+        "from sandboxes.images import image_tag\n"
+        "with DockerSandbox(SandboxSpec('solver', image_tag('base'), 'test-kept', case='one')) as box:\n"
+        "    box.exec(['sh', '-c', 'echo evidence > evidence'], deadline_s=10); box.keep(); print(box.id)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    identity = done.stdout.strip()
+    assert "docker unpause cdb-kept-one-" in done.stderr
+    try:
+        assert identity not in {found.id for found in reap.reap()}
+        (kept,) = [found for found in reap.leftovers() if found.is_kept and found.run == "test-kept"]
+        assert kept.owner.is_dead
+        stream, _ = engine().api.get_archive(identity, "/workspace/evidence")
+        assert b"evidence" in b"".join(stream)
+    finally:
+        told = run_cdb(["clean", "--kept"])
+    assert f"removed container {kept.name}" in told.stdout
+    assert [found for found in reap.leftovers() if found.run == "test-kept"] == []

@@ -80,7 +80,10 @@ def test_a_hostile_tree_is_copied_without_what_is_hostile(box, run, tmp_path):
     assert {(out / name).stat().st_mode & 0o7777 for name in ("file", "hard")} <= {0o755, 0o644}
 
 
-def test_c56_sockets_are_named_also_in_a_frozen_container(box, run, tmp_path):
+@pytest.mark.parametrize("mounts_seen", [True, False])
+def test_c56_sockets_are_named_also_in_a_frozen_container(box, run, tmp_path, monkeypatch, mounts_seen):
+    if not mounts_seen:
+        monkeypatch.setattr("sandboxes.tree_sockets._sockets_here", lambda mount: None)
     script = "import os, socket\nfor n in ('s', 'd/new\\nline', 'node_modules/x'):\n os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n socket.socket(socket.AF_UNIX).bind(n)"
     run(box, "python3", "-c", script)
     run(box, "sh", "-c", "mkdir shut && chmod 000 shut; echo x > f")

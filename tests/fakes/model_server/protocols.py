@@ -308,7 +308,7 @@ def _gemini_events(reply: Reply) -> Iterator[tuple[str, str]]:
 def _gemini_offered(body: Json) -> list[Offered]:
     found = []
     for tool in body.get("tools", []):
-        for told in tool.get("functionDeclarations", []):
+        for told in tool.get("functionDeclarations") or tool.get("function_declarations", []):
             found.append(Offered(told["name"], told.get("parametersJsonSchema") or told.get("parameters") or {}))
     return found
 

@@ -117,10 +117,14 @@ class ModelApp:
         reply = Reply(scenario.model_answered or model, parts, scenario.usage, scenario.events)
         streamed = bool(body.get("stream")) if stream is None else stream
         record["ended"] = "unfinished"
-        if not streamed:
-            response = await self._whole(request, protocol.document(reply), fault)
-        else:
-            response = await self._stream(request, _frames(protocol, reply, body, request, fault), fault)
+        try:
+            if not streamed:
+                response = await self._whole(request, protocol.document(reply), fault)
+            else:
+                response = await self._stream(request, _frames(protocol, reply, body, request, fault), fault)
+        except (asyncio.CancelledError, ConnectionError):
+            record["ended"] = "client gone"
+            raise
         record["ended"] = "whole"
         return response
 

@@ -215,7 +215,9 @@ def test_c40_cached_tokens_are_priced_once(play: Play, open_trial: OpenTrial) ->
 
 
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, GEMINI])
-def test_c40_cached_tokens_within_the_prompt_are_taken_out_of_it(play: Play, open_trial: OpenTrial, path: str) -> None:
+def test_c40_cached_tokens_within_the_prompt_are_taken_out_of_it(
+    play: Play, open_trial: OpenTrial, path: str
+) -> None:
     play(usage={"input": 1000, "cache_read": 66360, "output": 550})
     agent = open_trial()
     agent.ask(path)
@@ -245,7 +247,12 @@ def test_c40_one_hour_cache_writes_audio_searches_and_long_prompts_have_their_ow
 def test_c40_prices_agree_with_litellms_own_table() -> None:
     table = PriceTable({})
     sonnet = table.find("claude-sonnet-4-5-20250929")
-    assert sonnet is not None and (sonnet.input, sonnet.output, sonnet.cache_read, sonnet.cache_write) == (3, 15, 0.3, 3.75)
+    assert sonnet is not None and (sonnet.input, sonnet.output, sonnet.cache_read, sonnet.cache_write) == (
+        3,
+        15,
+        0.3,
+        3.75,
+    )
     gemini = table.find("gemini-2.5-pro")
     assert gemini is not None and gemini.tiers[0].above_tokens == 200_000 and gemini.tiers[0].input == 2.5
     assert table.find("claude-sonnet-4-5-20991231") == sonnet

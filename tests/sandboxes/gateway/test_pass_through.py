@@ -27,9 +27,13 @@ def direct(server: ModelServer, path: str, raw: bytes) -> bytes:
 
 @pytest.mark.parametrize("path", ALL)
 @pytest.mark.parametrize("streamed", [True, False])
-def test_answers_are_the_providers_byte_for_byte(play: Play, open_trial: OpenTrial, path: str, streamed: bool) -> None:
+def test_answers_are_the_providers_byte_for_byte(
+    play: Play, open_trial: OpenTrial, path: str, streamed: bool
+) -> None:
     server = play(usage={"input": 7, "output": 5})
-    raw = json.dumps(body(path, stream=streamed, **({"stream_options": {"include_usage": True}} if path == CHAT else {})))
+    raw = json.dumps(
+        body(path, stream=streamed, **({"stream_options": {"include_usage": True}} if path == CHAT else {}))
+    )
     agent = open_trial()
     answer = agent.ask(path, raw.encode())
     assert answer.status == 200
@@ -47,14 +51,15 @@ def test_c37_unknown_fields_and_headers_arrive_untouched(play: Play, open_trial:
     server = play()
     tool = {"name": "t", "input_schema": {}, "defer_loading": True, "x": 1.0}
     tool = {"functionDeclarations": [tool]} if path == GEMINI else tool | {"type": "custom"}
-    raw = b' {"context_management" : {"edits":[{"type":"clear_tool_uses_20250919"}]},\r\n "f": 1.50, "e": "\\u00e9\\/",' + (
-        json.dumps(body(path, tools=[tool], unheard_of={"deep": [1, None]}))[1:].encode()
+    raw = (
+        b' {"context_management" : {"edits":[{"type":"clear_tool_uses_20250919"}]},\r\n "f": 1.50, "e": "\\u00e9\\/",'
+        + (json.dumps(body(path, tools=[tool], unheard_of={"deep": [1, None]}))[1:].encode())
     )
     headers = {
         "anthropic-beta": "context-management-2025-06-27,fine-grained-tool-streaming-2025-05-14",
         "anthropic-version": "2023-06-01",
         "X-Stainless-Timeout": "600",
-        "X-Unheard-Of": "a, b;c=\"d\"",
+        "X-Unheard-Of": 'a, b;c="d"',
         "User-Agent": "agent/1.0",
     }
     assert open_trial().ask(path, raw, headers=headers).status == 200
@@ -127,7 +132,11 @@ def test_the_models_list_is_the_trials(play: Play, open_trial: OpenTrial) -> Non
 @pytest.mark.parametrize("split", [1, 2, 3, 7])
 @pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES, GEMINI_STREAM])
 def test_pieces_cut_anywhere_make_no_difference(play: Play, open_trial: OpenTrial, path: str, split: int) -> None:
-    play(turns=[[say("é世界🌱 \"usage\": {\"output_tokens\": 9} " * 3)]], usage={"input": 11, "output": 13}, faults=[{"split": split}])
+    play(
+        turns=[[say('é世界🌱 "usage": {"output_tokens": 9} ' * 3)]],
+        usage={"input": 11, "output": 13},
+        faults=[{"split": split}],
+    )
     agent = open_trial()
     answer = agent.ask(path, stream=True)
     assert "世界" in answer.body.decode()
@@ -173,11 +182,20 @@ def test_what_media_arrived_is_counted(play: Play, open_trial: OpenTrial) -> Non
     content = [{"type": "image", "source": picture}, {"type": "document", "source": picture}, result]
     agent.ask(MESSAGES, body(MESSAGES) | {"messages": [{"role": "user", "content": content}]})
     assert agent.last(calls=1).media == {"image": 2, "document": 1}
-    parts = [{"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}, {"inline_data": {"mime_type": "video/mp4"}}]
+    parts = [
+        {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}},
+        {"inline_data": {"mime_type": "video/mp4"}},
+    ]
     agent.ask(GEMINI, {"contents": [{"parts": parts}]})
     assert agent.last(calls=2).media == {"audio": 1, "video": 1}
     url = "data:image/png;base64,iVBORw0KGgo="
-    agent.ask(CHAT, body(CHAT) | {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]})
-    agent.ask(RESPONSES, body(RESPONSES) | {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}]})
+    agent.ask(
+        CHAT,
+        body(CHAT) | {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]},
+    )
+    agent.ask(
+        RESPONSES,
+        body(RESPONSES) | {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}]},
+    )
     assert agent.last(calls=4).media == {"image": 1}
     assert agent.close().media == {"image": 4, "document": 1, "audio": 1, "video": 1}

@@ -1,6 +1,6 @@
 """The two ends of the gateway's measurement, each a process of its own and as light as they can be.
 
-`python -m scripts.measurements.gateway_load upstream` serves Anthropic-like streams and prints its port;
+`python -m scripts.measurements._gateway_load upstream` serves Anthropic-like streams and prints its port;
 `… client` reads one JSON job from standard input and prints what it saw.
 
 Call number n asks for usage that follows from n alone (`usage`), and breaks off when `cut` says so; so the sum

@@ -1,0 +1,1 @@
+"""Agents' command lines, installed once, pinned, and mounted read-only into containers."""
