@@ -100,9 +100,9 @@ def _prefix(case: Case, folder: Path, chat: Chat) -> int:
     submission, start = folder / case.submission.folder, folder / case.project
     exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere)
     parts = Opening(exhibits, Sources(submission, start), Fence(), chat).parts
-    text = sum(len(part["text"]) for part in parts if part["type"] == "text") + len(render("witness")) + 3_000
+    text: int = sum(len(part["text"]) for part in parts if part["type"] == "text") + len(render("witness")) + 3_000
     shots = 4 if chat.vision else 0
-    pictures = shots + sum(part["type"] == "image_url" for part in parts)
+    pictures: int = shots + sum(part["type"] == "image_url" for part in parts)
     return text // CHARS_A_TOKEN + TOOL_TOKENS + LOOK_TOKENS + pictures * PICTURE_TOKENS
 
 
