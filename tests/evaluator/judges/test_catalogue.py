@@ -6,17 +6,24 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from fakes.model_server import ModelServer, say
 from judge_desk import Desk
 
 from bench.errors import UsageError
+from evaluator.cases import Case, CriterionText
 from evaluator.judges.catalogue import find_chat, find_judges
+from evaluator.judges.judge import Exhibits
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.settings import Caps, ModelSettings
 from evaluator.judges.recorded import RecordedJudge
-from evaluator.witness import witness_schema
+from evaluator.plans import SHIPPED, plan_case
+from evaluator.records import Replay
+from evaluator.rubric import read_rubric
+from evaluator.witness import Witness, witness_schema
 
 
 def test_recorded_needs_no_model() -> None:
@@ -120,3 +127,19 @@ def test_only_one_module_imports_litellm_and_recorded_judging_never_does() -> No
     script = "import sys; from evaluator.judges.catalogue import find_judges; find_judges('recorded'); print('litellm' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True)
     assert ended.stdout.strip() == "False"
+
+
+def test_the_recorded_judge_claims_what_its_witnesses_show(tmp_path: Path) -> None:
+    judge = find_judges("recorded").judge
+    judge.check()
+    judge.carry([])
+    plan, _ = plan_case("plant-shop", read_rubric(SHIPPED / "plant-shop"), None)
+    case = cast(Case, SimpleNamespace(case="plant-shop"))
+    text = CriterionText(criterion_index=3, rubric_id="r", criterion="The code takes 15 % off.")
+
+    def attempt(sub: str, _witness: Witness) -> Replay:
+        return Replay(app="submission", purpose="propose", outcome="held" if sub == "a" else "failed")
+
+    proposal = judge.in_case(cast(Exhibits, None)).judge(case, text, plan.criteria[2], attempt)
+    assert [(claim.sub, claim.holds) for claim in proposal.claims] == [("a", True), ("b", False)]
+    judge.stop()
