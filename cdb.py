@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bench.errors import CdbError, UsageError
+from bench.exit_codes import told
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,6 +32,11 @@ app.add_typer(agents_app, name="agents")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine output on standard output, progress on standard error.")]
 Only = Annotated[str, typer.Option(help="Case ids, separated by commas; the result is then a declared subset.")]
+ENGINE_BACK_S = 120.0
+"""How long a trial that infrastructure failed waits for the engine before it is tried again."""
+Retry = Annotated[
+    str | None, typer.Option(help="Only what is unscored for this reason: infra, judge, or one case's name.")
+]
 Frozen = Annotated[
     Path | None, typer.Option(help="Recorded resources (`cdb dataset freeze`) for what applications ask elsewhere.")
 ]
@@ -204,6 +210,11 @@ def solve(
     only: Only = "",
     concurrency: Concurrency = 2,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds an agent may take for a task.")] = 3600.0,
+    run_usd: Annotated[
+        float, typer.Option(min=0, help="No trial begins once the run has spent this; 0: no cap.")
+    ] = 0.0,
+    spent_usd: Annotated[float, typer.Option(min=0, help="What the run's other entries have spent of it.")] = 0.0,
+    retry: Retry = None,
     keep_failed: Annotated[
         bool, typer.Option("--keep-failed", help="Keep the frozen container of every trial that did not end ok.")
     ] = False,
@@ -217,6 +228,7 @@ def solve(
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
     from sandboxes.docker_sandbox import DockerSandbox, kill_open_sandboxes
+    from sandboxes.engine import wait_until_up
     from sandboxes.gateway.policy import Caps
     from sandboxes.images import image_tag
     from sandboxes.packs.store import need_pack
@@ -243,6 +255,10 @@ def solve(
             timeout_s=timeout,
             concurrency=concurrency,
             keep_failed=keep_failed,
+            run_usd=run_usd or None,
+            spent_usd=spent_usd,
+            retry=retry,
+            await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
             conditions=conditions,
             models=models,
             model_identity=identity,
@@ -251,6 +267,53 @@ def solve(
     found = {"entry": str(summary.entry), "submissions": str(summary.submissions), "outcomes": summary.outcomes}
     _answer(as_json, found, [f"{len(summary.outcomes)} trials; submissions in {summary.submissions}"])
     if not summary.complete:
+        raise typer.Exit(3)
+
+
+@app.command("run")
+def run_config(
+    config: Annotated[Path, typer.Argument(help="The run as one YAML file (docs/runs.md, configs/runs/).")],
+    retry: Annotated[
+        str | None, typer.Option(help="Only what is unscored for this reason: infra, judge, or one case's name.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run and what it may cost; start nothing.")
+    ] = False,
+    only: Only = "",
+    as_json: Json = False,
+) -> None:
+    """Run a whole matrix from one file: solve, judge, score, compare, report. The same command goes on."""
+    from runner.conduct import conduct
+    from runner.config import read_config
+    from runner.preview import lines as preview_lines
+    from runner.preview import preview
+
+    wanted = read_config(config)
+    if only:
+        wanted.dataset.only = list(_ids(only))
+    for warning in wanted.warnings():
+        _progress(f"warning: {warning}")
+    if dry_run:
+        foreseen = preview(wanted)
+        _answer(as_json, foreseen, preview_lines(foreseen))
+        return
+    result = conduct(wanted, config, retry)
+    rows = [f"{name}: {told['label']}" for name, told in result.scores.items()]
+    _answer(as_json, result.as_json(), [*rows, f"report: {result.report}"])
+    if not result.complete:
+        raise typer.Exit(3)
+
+
+@app.command()
+def status(
+    run: Annotated[Path, typer.Argument(help="The run's folder, as `cdb run` writes it.")], as_json: Json = False
+) -> None:
+    """How a run stands: cases, phases, ages, spending, last events; from any shell, running or not."""
+    from runner.standing import lines, standing
+
+    found = standing(run)
+    _answer(as_json, found.as_json(), lines(found))
+    if any(one.stuck for one in found.busy):
         raise typer.Exit(3)
 
 
@@ -330,6 +393,7 @@ def judge(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
     frozen: Frozen = None,
     concurrency: Concurrency = 2,
+    retry: Retry = None,
     as_json: Json = False,
 ) -> None:
     """Build, serve and judge every case; each verdict with evidence that replays."""
@@ -364,6 +428,7 @@ def judge(
         start_replays=start_replays,
         refuter=chosen.refuter,
         frozen=frozen,
+        retry=retry,
         progress=_progress,
     )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}
@@ -380,21 +445,22 @@ def judge(
 def score(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     results: Annotated[Path, typer.Option(help="The judging's journal.jsonl, or a foreign one.")],
-    out: Annotated[Path, typer.Option(help="Where scores.json is written.")],
+    out: Annotated[Path, typer.Option(help="Where scores.json is written; run_card.md and spend.json beside it.")],
+    attempts: Annotated[
+        bool, typer.Option("--attempts", help="The journal's `attempt` numbers are independent attempts (pass@k).")
+    ] = False,
+    overrides: Annotated[
+        Path | None, typer.Option(help="Verdicts a person has overruled, with author and reason.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score a journal: Strict, Graded and Full with intervals, coverage and scope."""
-    from bench.atomic import write_json
-    from evaluator.cases import read_cases
-    from evaluator.score import score as score_journal
-    from evaluator.score import settings_beside
+    from evaluator.scoring import lines, score_files
 
-    prepared = read_cases(cases)
-    found = score_journal(prepared, results, settings=settings_beside(results, prepared))
-    write_json(out, found)
+    found = score_files(cases, results, out, attempts=attempts, overrides=overrides)
     for warning in found["warnings"]:
         _progress(f"warning: {warning}")
-    _answer(as_json, found, _score_lines(found))
+    _answer(as_json, found, lines(found))
     if found["incomplete"]:
         raise typer.Exit(3)
 
@@ -451,6 +517,28 @@ def report(
 
     page = write_report(results, out, title=title)
     _answer(as_json, {"report": str(page.resolve())}, [f"report: {page.resolve()}"])
+
+
+@app.command()
+def compare(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results folders; those of one agent and model are attempts.")
+    ],
+    column: Annotated[str, typer.Option(help="judge, card or witnessed: the same for all.")] = "witnessed",
+    as_json: Json = False,
+) -> None:
+    """Compare entries, paired by task, under the same plans and conditions."""
+    from evaluator.compare import compare as compare_results
+    from evaluator.compare import lines
+    from evaluator.records import COLUMNS
+
+    chosen = next((name for name in COLUMNS if name == column), None)
+    if chosen is None:
+        raise UsageError(f"--column {column!r} is not known; choose one of {', '.join(COLUMNS)}")
+    found = compare_results(results, chosen)
+    _answer(as_json, found, lines(found))
+    if any(entrant["incomplete"] for entrant in found["entrants"]):
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -541,8 +629,22 @@ def demo(
     _answer(as_json, found.as_json(), found.lines())
 
 
+def _say_exit_codes() -> None:
+    """End the help of every verb with its exit codes."""
+    for group, prefix in ((app, ""), *((g.typer_instance, f"{g.name} ") for g in app.registered_groups)):
+        for command in group.registered_commands if group else ():
+            name = command.name or (command.callback.__name__ if command.callback else "")
+            command.epilog = told(prefix + name)
+
+
+_say_exit_codes()
+
+
 def main() -> None:
     """Run the command line; our own errors become one message and their exit code."""
+    from bench.parent import end_with_parent
+
+    end_with_parent()
     try:
         app()
     except CdbError as error:
@@ -587,29 +689,6 @@ def _answer(as_json: bool, found: Any, lines: list[str]) -> None:
     else:
         for line in lines:
             print(safe(line))
-
-
-def _score_lines(found: dict[str, Any]) -> list[str]:
-    coverage, submissions = found["coverage"], found["submissions"]
-    lines = [
-        f"{found['scope']['label']}; {coverage['tasks_scored']}/{coverage['tasks']} tasks scored whole, "
-        f"{submissions['present']}/{submissions['of']} with a submission"
-    ]
-    if submissions["missing"]:
-        lines.append(f"every criterion of a missing submission counts as FAIL: {', '.join(submissions['missing'])}")
-    for column, metrics in found["columns"].items():
-        numbers = [f"{name} {_number(m)}" for name, m in metrics.items()]
-        lines.append(f"{column:<10} " + "   ".join(numbers))
-    if found["incomplete"]:
-        bounds = "  ".join(f"{m} {b['low']:.1f} to {b['high']:.1f}" for m, b in found["bounds"].items())
-        lines.append(f"INCOMPLETE: not a result of the whole scope. With the unscored as FAIL and as PASS: {bounds}")
-    return lines
-
-
-def _number(metric: dict[str, float | None]) -> str:
-    if metric["mean"] is None:
-        return "none"
-    return f"{metric['mean']:.1f} [{metric['low']:.1f}, {metric['high']:.1f}]"
 
 
 def _replay_lines(again: Any) -> list[str]:

@@ -37,31 +37,62 @@ class JournalText:
 
 
 def read_journal(path: Path) -> JournalText:
-    """Read and check a journal of ours. A missing file is an empty journal.
+    """Read and check a whole journal of ours. A missing file is an empty journal.
 
     Raises DataError naming the line when a line in the middle is damaged or the chain is broken.
     """
-    content = path.read_bytes() if path.exists() else b""
-    whole, _, torn = content.rpartition(b"\n")
-    records: list[Record] = []
-    previous = GENESIS
-    for number, line in enumerate(whole.split(b"\n") if whole else [], start=1):
-        records.append(_checked(line, number, previous, path))
-        previous = hashlib.sha256(line).hexdigest()
-    return JournalText(records, previous, len(torn))
+    stream = JournalStream(path)
+    records = list(stream) if path.exists() else []
+    return JournalText(records, stream.last_hash, stream.torn_bytes)
 
 
-def _checked(line: bytes, number: int, previous: str, path: Path) -> Record:
+class JournalStream:
+    """A journal of ours, read record by record in flat memory; each is checked against the chain on the way.
+
+    `last_hash` and `torn_bytes` hold once the iteration has ended. Raises DataError as `read_journal` does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last_hash = GENESIS
+        self.torn_bytes = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        previous, sha256 = GENESIS, hashlib.sha256
+        with self.path.open("rb", buffering=1 << 20) as stream:
+            for number, ended in enumerate(stream, start=1):
+                if not ended.endswith(b"\n"):
+                    self.torn_bytes = len(ended)
+                    break
+                line = ended[:-1]
+                record = parse_line(line, number, self.path)
+                if record.get("schema") != SCHEMA:
+                    raise DataError(f"{self.path}, line {number}: no {SCHEMA} record; is this a journal of ours?")
+                if record.get("prev") != previous or record.get("seq") != number:
+                    raise DataError(
+                        f"{self.path}, line {number}: the hash chain is broken, "
+                        "so a line before it was edited, added or removed"
+                    )
+                previous = sha256(line).hexdigest()
+                yield record
+        self.last_hash = previous
+
+
+_decode = json.JSONDecoder().raw_decode
+"""`json.loads` without its checks of the argument: a third of the time of a short line."""
+
+
+def parse_line(line: bytes, number: int, path: Path) -> Record:
+    """One line as a JSON object. Raises DataError naming file and line."""
     try:
-        record = json.loads(line)
-    except ValueError as error:
+        text = line.decode("utf-8")
+        record, end = _decode(text, 0)
+        if end != len(text) and text[end:] != "\n":
+            record = json.loads(text)  # white space after the object, or an error with its place
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {number}: not JSON ({error}); restore the file from a copy") from error
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        raise DataError(f"{path}, line {number}: no {SCHEMA} record; is this a journal of ours?")
-    if record.get("prev") != previous or record.get("seq") != number:
-        raise DataError(
-            f"{path}, line {number}: the hash chain is broken, so a line before it was edited, added or removed"
-        )
+    if type(record) is not dict:
+        raise DataError(f"{path}, line {number}: not a JSON object; restore the file from a copy")
     return record
 
 
@@ -78,7 +109,7 @@ class Journal:
 
     def __enter__(self) -> Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._guard = _take_lock(self.path.with_suffix(".lock"))
+        self._guard = take_lock(self.path.with_suffix(".lock"))
         try:
             found = read_journal(self.path)
             self._stream = self.path.open("ab", buffering=0)
@@ -125,7 +156,7 @@ class Journal:
             ) from error
 
 
-def _take_lock(path: Path) -> IO[str]:
+def take_lock(path: Path) -> IO[str]:
     """Hold an exclusive lock on `path`, which then names its holder. A dead holder's lock is free by itself."""
     stream = path.open("a+", encoding="utf-8")
     try:

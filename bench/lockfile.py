@@ -14,10 +14,11 @@ from bench.errors import DataError, UsageError
 SCHEMA = "cdb.lock/1"
 
 
-def hold_identity(folder: Path, identity: dict[str, Any]) -> None:
+def hold_identity(folder: Path, identity: dict[str, Any], *, may_fill: str | None = None) -> None:
     """Write `folder/lock.json`, or check that the one there says the same.
 
-    `identity` must hold only what can change a result. Raises UsageError listing each difference.
+    `identity` must hold only what can change a result. `may_fill`: a key whose entries may go from null to a value
+    (a submission that infrastructure had kept from being made). Raises UsageError listing each difference.
     """
     path = folder / "lock.json"
     wanted = json.loads(json.dumps({"schema": SCHEMA, **identity}))
@@ -28,6 +29,11 @@ def hold_identity(folder: Path, identity: dict[str, Any]) -> None:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{path} is not JSON ({error}); restore it, or choose another --out") from error
+    if may_fill and _filled(found.get(may_fill), wanted.get(may_fill)):
+        found[may_fill] = wanted[may_fill]
+        if found == wanted:
+            write_json(path, wanted)
+            return
     lines = list(_differences("", found, wanted))
     if lines:
         raise UsageError(
@@ -35,6 +41,16 @@ def hold_identity(folder: Path, identity: dict[str, Any]) -> None:
             + "\n  ".join(lines)
             + "\nChoose another --out, or give the settings of before."
         )
+
+
+def _filled(found: Any, wanted: Any) -> bool:
+    """Whether `wanted` says what `found` says, but for entries that were null."""
+    return (
+        isinstance(found, dict)
+        and isinstance(wanted, dict)
+        and found.keys() == wanted.keys()
+        and all(value in (None, wanted[key]) for key, value in found.items())
+    )
 
 
 def versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Whose = Literal["agent", "application", "infrastructure", "judge", "budget", "nobody"]
@@ -145,3 +146,14 @@ CRITERION: dict[str, Outcome] = {
         "run the same command again",
     ),
 }
+
+
+def wanted(retry: str | None, case: str, outcome: str, table: Mapping[str, Outcome]) -> bool:
+    """Whether `--retry RETRY` means a thing of `case` that ended as `outcome` ("" for not begun) and is unscored.
+
+    None means everything; `infra` what infrastructure failed, `judge` what the judge did, else the name of a case.
+    """
+    if retry is None or retry == case:
+        return True
+    row = table.get(outcome)
+    return bool(row and row.whose == {"infra": "infrastructure", "judge": "judge"}.get(retry))

@@ -53,6 +53,8 @@ def judge_case(case: Case, bench: Bench, driver: Playwright, done: Set[int] = fr
 
 
 def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> CaseResult:
+    if case.rubric_error:
+        return _unscored(case, f"the rubric cannot be read: {case.rubric_error}")
     if case.submission is None:
         if case.trial and TRIAL[case.trial.outcome].counts == "unscored":
             return _unscored(case, f"the trial ended as {case.trial.outcome}: {case.trial.reason}")

@@ -69,6 +69,8 @@ class Case(Strict):
     serve_plan: ServePlan | None
     serve_plan_error: str = ""
     criteria: list[CriterionText]
+    rubric_error: str = ""
+    """Why the rubric could not be read; the case has no criteria then and stays unscored."""
     plan: list[CriterionPlan]
     planned: bool
     submission: SubmissionFacts | None = None
@@ -91,6 +93,8 @@ class Cases(Strict):
     dataset: dict[str, Any]
     scope: dict[str, Any]
     entry: dict[str, Any]
+    solve: dict[str, Any] = Field(default_factory=dict)
+    """Under what the submissions were made, from the solve run's lock; empty for those made elsewhere."""
     plans_sha256: str
     cases: list[Case]
 

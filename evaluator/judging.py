@@ -8,15 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.activity import Activity
 from bench.cache import cache_folder
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
+from bench.outcomes import CRITERION, wanted
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
 from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
 from evaluator.frozen_store import FrozenStore, open_store
+from evaluator.judged import judged_so_far
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -45,13 +48,15 @@ def judge_all(
     start_replays: Path | None = None,
     refuter: Refuter | None = None,
     frozen: Path | None = None,
+    retry: str | None = None,
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
 
     `start_replays`: a folder several judgings of one run share, so that a witness runs on a start application once
     for all of them; by default the judging's own. `frozen`: the store that answers what applications ask of other
-    addresses (`cdb dataset freeze`); a condition, named by its digest.
+    addresses (`cdb dataset freeze`); a condition, named by its digest. `retry`: only criteria that infrastructure
+    (`infra`) or the judge (`judge`) left without a verdict, or those of this case; None: everything unfinished.
 
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.
@@ -62,7 +67,7 @@ def judge_all(
         if refuter:
             refuter.check()
     store = open_store(frozen) if frozen else None
-    hold_identity(results, _identity(cases, judge, refuter, store))
+    hold_identity(results, _identity(cases, judge, refuter, store), may_fill="submissions")
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -85,13 +90,19 @@ def judge_all(
         )
         records = read_journal(results / "journal.jsonl").records
         judge.carry(list(of_type(records, "criterion")))
-        last = _last_criteria(records)
-        written = {key: int(record["seq"]) for key, record in last.items()}
-        decided = {key for key, record in last.items() if record["verdict"] is not None}  # never judged again
-        recorded = {str(record["case"]) for record in of_type(records, "case")}
-        waiting = [case for case in cases.cases if not _is_finished(case, decided, recorded)]
+        so_far = judged_so_far(records)
+        written = {key: int(record["seq"]) for key, record in so_far.last.items()}
+        left_alone = set(so_far.decided)  # never judged again
+        if retry:
+            keys = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
+            left_alone |= {k for k in keys if not wanted(retry, k[0], so_far.outcome(k), CRITERION)}
+        waiting = [case for case in cases.cases if not so_far.is_finished(case, left_alone)]
+        if retry:
+            waiting = [c for c in waiting if any((c.case, k.criterion_index) not in left_alone for k in c.criteria)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
-        for result in run_all(_case_job(bench, decided, progress), waiting, concurrency=concurrency, stop=stop):
+        for result in run_all(
+            _case_job(bench, left_alone, progress, Activity(results)), waiting, concurrency=concurrency, stop=stop
+        ):
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
@@ -106,10 +117,12 @@ def _stop(judge: Judge, refuter: Refuter | None) -> None:
         refuter.stop()
 
 
-def _case_job(bench: Bench, decided: set[tuple[str, int]], progress: Progress) -> Callable[[Case], CaseResult]:
+def _case_job(
+    bench: Bench, left_alone: set[tuple[str, int]], progress: Progress, activity: Activity
+) -> Callable[[Case], CaseResult]:
     def job(case: Case) -> CaseResult:
-        done = {index for name, index in decided if name == case.case}
-        with playwright_driver() as driver:
+        done = {index for name, index in left_alone if name == case.case}
+        with activity.of(case.case, "judging"), playwright_driver() as driver:
             result = judge_case(case, bench, driver, done)
         verdicts = [record.verdict or record.outcome for record in result.criteria]
         progress(f"{case.case}: {result.case.outcome} [{' '.join(verdicts)}] in {result.case.duration_s:.1f} s")
@@ -128,30 +141,16 @@ def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int],
     journal.append(result.case.model_dump(mode="json"))
 
 
-def _is_finished(case: Case, decided: set[tuple[str, int]], recorded: set[str]) -> bool:
-    """Every criterion has its verdict and the case its own record, which is written after them."""
-    return case.case in recorded and all((case.case, c.criterion_index) in decided for c in case.criteria)
-
-
-def _last_criteria(records: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
-    return {(r["case"], r["criterion_index"]): r for r in of_type(records, "criterion")}
-
-
 def _summary(results: Path, cases: Cases) -> JudgeSummary:
-    last = _last_criteria(read_journal(results / "journal.jsonl").records)
-    criteria = sum(len(case.criteria) for case in cases.cases)
-    scored = sum(record["verdict"] is not None for record in last.values())
+    criteria = sum(len(case.criteria) or 1 for case in cases.cases)  # without a readable rubric: one, unscored
+    scored = len(judged_so_far(read_journal(results / "journal.jsonl").records).decided)
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 
 
 def _is_left(cases: Cases, results: Path) -> bool:
     """Whether there is anything to judge that a model may be asked about."""
     path = results / "journal.jsonl"
-    decided = (
-        {k for k, r in _last_criteria(read_journal(path).records).items() if r["verdict"]}
-        if path.is_file()
-        else set()
-    )
+    decided = judged_so_far(read_journal(path).records).decided if path.is_file() else set()
     return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
 
 

@@ -49,19 +49,25 @@ def prepare(
     Raises UsageError for a wrong folder, DataError for a broken seal or rubric (naming the file).
     """
     dataset = open_dataset(dataset_root, only)
-    rubrics = read_rubrics(dataset)
+    damaged: dict[str, str] = {}
+    rubrics = read_rubrics(dataset, damaged)
+    for case, why in damaged.items():  # one damaged rubric must not stop the other cases (C123)
+        progress(f"{case}: stays unscored, its rubric cannot be read: {why}")
     check_folder(submissions, dataset, progress)
     entry = _entry(submissions)
-    trials = _trials(submissions)
+    trials = _trials(submissions, [task.case_id for task in dataset.tasks])
     out.mkdir(parents=True, exist_ok=True)
     cases, case_plans = [], []
     for task in dataset.tasks:
-        criteria = rubrics[task.case_id]
-        plan, planned = plan_case(task.case_id, criteria, plans)
-        case_plans.append(plan)
-        cases.append(
-            _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
+        criteria, rubric_error = rubrics.get(task.case_id, ()), damaged.get(task.case_id, "")
+        plan, planned = (
+            (CasePlan(case=task.case_id, criteria=[]), False)
+            if rubric_error
+            else plan_case(task.case_id, criteria, plans)
         )
+        case_plans.append(plan)
+        made = _case(task, criteria, plan, planned, submissions, trials.get(task.case_id), entry, out, progress)
+        cases.append(made.model_copy(update={"rubric_error": rubric_error}))
     if any(case.submission and RESEALED in case.submission.flags for case in cases):
         entry = {**entry, "reportable": False}
     found = Cases(
@@ -73,6 +79,7 @@ def prepare(
         },
         scope=dataset.scope,
         entry=entry,
+        solve=_solve_settings(submissions),
         plans_sha256=plans_digest(case_plans),
         cases=cases,
     )
@@ -142,7 +149,7 @@ def _submission(
     changed = 0 if manifest.digest == task.start_digest else max(1, manifest.changed_files or 1)
     flags = [] if manifest.outcome in ("ok", MADE_ELSEWHERE) else [manifest.outcome]
     flags += manifest.flags
-    if trial and trial.digest != manifest.digest:
+    if trial and trial.outcome != "not_started" and trial.digest != manifest.digest:
         progress(f"{task.case_id}: not what its trial left; it is a submission of unknown origin now")
         flags.append(RESEALED)
     return SubmissionFacts(
@@ -170,12 +177,29 @@ def _entry(submissions: Path) -> dict[str, Any]:
     return {"model": None, "harness": None, "attempt": 1, **who, "reportable": True}
 
 
-def _trials(submissions: Path) -> dict[str, TrialFacts]:
-    """The last trial record of each case, when the submissions lie in an entry of ours."""
+def _solve_settings(submissions: Path) -> dict[str, Any]:
+    """What the solve run's lock says of conditions and limits, for an entry of ours."""
+    lock = submissions.parent / "lock.json"
+    if not lock.is_file() or (submissions / "entry.json").is_file():
+        return {}
+    content = read_json(lock)
+    kept = ("agent", "conditions", "limits", "timeout_s", "image", "versions")
+    found = {key: content[key] for key in kept if key in content}
+    return {**found, "caps": content["model"].get("caps")} if isinstance(content.get("model"), dict) else found
+
+
+def _trials(submissions: Path, cases: list[str]) -> dict[str, TrialFacts]:
+    """The last trial record of each case, when the submissions lie in an entry of ours.
+
+    A case that a solve run has not come to is `not_started`, so unscored: that nothing is there says nothing yet.
+    """
     journal = submissions.parent / "journal.jsonl"
     if not journal.is_file():
         return {}
-    return {
+    records = read_journal(journal).records
+    not_begun = TrialFacts(outcome="not_started", reason="the solve run has not come to this case yet")
+    begun = any(record.get("step") == "solve" for record in of_type(records, "run"))
+    return (dict.fromkeys(cases, not_begun) if begun else {}) | {
         str(r["case"]): TrialFacts(outcome=str(r["outcome"]), reason=str(r.get("reason", "")), digest=r.get("digest"))
-        for r in of_type(read_journal(journal).records, "trial")
+        for r in of_type(records, "trial")
     }

@@ -26,16 +26,24 @@ class Criterion(NamedTuple):
     """The key under which the file itself gives the id; None when it gives none."""
 
 
-def read_rubrics(dataset: Dataset) -> dict[str, tuple[Criterion, ...]]:
+def read_rubrics(dataset: Dataset, damaged: dict[str, str] | None = None) -> dict[str, tuple[Criterion, ...]]:
     """The rubric of every selected task, by case.
 
     Raises UsageError when cases have none, DataError when a file is malformed or, over a whole dataset, when the
-    number of criteria is not what its release declares.
+    number of criteria is not what its release declares. `damaged`: malformed files are left out and explained here
+    instead (case → why), unless every one is malformed.
     """
     require_rubrics(dataset.root, [task.case_id for task in dataset.tasks])
-    rubrics = {task.case_id: read_rubric(task.folder) for task in dataset.tasks}
+    rubrics = {}
+    for task in dataset.tasks:
+        try:
+            rubrics[task.case_id] = read_rubric(task.folder)
+        except DataError as error:
+            if damaged is None or len(damaged) == len(dataset.tasks) - 1:
+                raise
+            damaged[task.case_id] = str(error)
     found = sum(len(rubric) for rubric in rubrics.values())
-    if dataset.criteria is not None and dataset.scope["whole"] and found != dataset.criteria:
+    if not damaged and dataset.criteria is not None and dataset.scope["whole"] and found != dataset.criteria:
         raise DataError(
             f"the {RUBRIC} files below {dataset.root} hold {found} criteria, the release declares "
             f"{dataset.criteria}; extract it again with `cdb dataset extract`"

@@ -1,274 +1,207 @@
 """From a journal of verdicts to `scores.json`. Same journal, same bytes.
 
-Strict = #PASS/n, Graded = (#PASS + ½ #PARTIAL)/n, Full = all PASS, per task; then the mean over tasks with equal
-weight, in percent (dataset card, "Evaluation and metrics").
+Per task Strict, Graded and Full (`evaluator.metrics`); then the mean over tasks with equal weight, in percent.
+Several attempts at a task are averaged first.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.errors import DataError, UsageError
-from bench.journal import read_journal
+import numpy as np
+
+from bench.errors import UsageError
+from bench.strict_json import read_json
+from evaluator.attempts import pass_at_k, pass_hat_k, variance_split
+from evaluator.case_rows import case_rows, outcome_counts
 from evaluator.cases import Cases, what_is_judged
-from evaluator.intervals import Interval, bootstrap_mean, wilson
-from evaluator.records import COLUMNS, Column, Verdict
-from evaluator.strict_json import read_json
+from evaluator.intervals import Interval, bootstrap_mean, nested_bootstrap, wilson
+from evaluator.metrics import METRICS, Metric, TaskCounts, Values, by_task, count, mean, percent
+from evaluator.overrides import Override, apply_overrides
+from evaluator.records import COLUMNS, Column
+from evaluator.verdicts import read_verdicts
 
-VERDICTS: tuple[Verdict, ...] = ("PASS", "PARTIAL", "FAIL")
-METRICS = ("strict", "graded", "full")
-
-
-@dataclass(frozen=True)
-class TaskScore:
-    """One task in one column. Fractions, not percent. Unscored criteria count as FAIL here and are counted."""
-
-    case: str
-    passed: int
-    partial: int
-    failed: int
-    unscored: int
-
-    @property
-    def n(self) -> int:
-        return self.passed + self.partial + self.failed + self.unscored
-
-    @property
-    def strict(self) -> float:
-        return self.passed / self.n
-
-    @property
-    def graded(self) -> float:
-        return (self.passed + 0.5 * self.partial) / self.n
-
-    @property
-    def full(self) -> float:
-        return float(self.passed == self.n)
-
-    def at_best(self) -> TaskScore:
-        """The same task if every unscored criterion were PASS."""
-        return TaskScore(self.case, self.passed + self.unscored, self.partial, self.failed, 0)
+HEADLINE: Column = "witnessed"
+SCHEMA = "cdb.scores/1"
+LARGEST_K = 10
 
 
-def read_verdicts(
-    journal: Path, cases: Cases
-) -> tuple[dict[tuple[str, int], dict[Column, Verdict | None]], list[str]]:
-    """The winning verdicts of a journal, ours or foreign, and warnings about lines that were not used.
+def score(
+    cases: Cases,
+    journal: Path,
+    *,
+    settings: dict[str, Any],
+    seed: int = 0,
+    attempts: bool = False,
+    overrides: Sequence[Override] = (),
+) -> dict[str, Any]:
+    """Everything `scores.json` holds, explained in docs/records.md. Percentages 0–100.
 
-    Key: case and criterion index. A foreign line needs `case` (or `case_id`), `criterion` (a position, or the text
-    or id of the rubric) and `verdict`; it stands for all three columns. A second verdict for a criterion is
-    ignored with a warning unless it says what it supersedes.
+    `attempts`: the journal holds several independent attempts at each task. Raises UsageError without a case or
+    for an override of something that is not there, DataError for a journal that cannot be trusted.
     """
-    lookup = _criterion_lookup(cases)
-    won: dict[tuple[str, int], dict[Column, Verdict | None]] = {}
-    won_by: dict[tuple[str, int], Any] = {}
-    warnings: list[str] = []
-    for number, record in _lines(journal, warnings):
-        if record.get("type", "criterion") != "criterion":
-            continue
-        key = _key(record, lookup)
-        if key is None:
-            warnings.append(f"line {number}: no such criterion in these cases, ignored")
-        elif key in won and record.get("supersedes") != won_by[key]:
-            warnings.append(f"line {number}: a second verdict for {key[0]} criterion {key[1]}, ignored")
-        else:
-            won[key] = _columns(record, number, journal)
-            won_by[key] = record.get("seq", number)
-    return won, warnings
-
-
-def score(cases: Cases, journal: Path, *, settings: dict[str, Any], seed: int = 0) -> dict[str, Any]:
-    """Everything `scores.json` holds, explained in docs/records.md. Percentages 0–100."""
     if not cases.cases:
         raise UsageError("this cases.json holds no case, so there is nothing to score")
-    won, warnings = read_verdicts(journal, cases)
-    tables = {column: _task_scores(cases, won, column) for column in COLUMNS}
-    headline: Column = "witnessed"
-    unscored = sum(task.unscored for task in tables[headline])
-    scored_tasks = [task for task in tables[headline] if task.unscored == 0]
-    incomplete = unscored > 0
+    table = read_verdicts(journal, cases, attempts=attempts)
+    overruled = apply_overrides(table, list(overrides))
+    counts = {column: count(table, column) for column in COLUMNS}
+    headline = counts[HEADLINE]
+    incomplete = bool(headline.unscored.any())
+    coverage = _coverage(headline)
+    rows = case_rows(cases, table, headline)
     return {
-        "schema": "cdb.scores/1",
-        "headline": headline,
+        "schema": SCHEMA,
+        "headline": HEADLINE,
+        "label": _label(cases, coverage, incomplete=incomplete),
         "dataset": cases.dataset,
         "scope": cases.scope,
         "entry": cases.entry,
-        "settings": settings,
-        "columns": {column: _summary(_scored(tables[column]), seed) for column in COLUMNS},
-        "coverage": {
-            "tasks_scored": len(scored_tasks),
-            "tasks": len(cases.cases),
-            "criteria_scored": sum(task.n - task.unscored for task in tables[headline]),
-            "criteria": sum(task.n for task in tables[headline]),
-        },
+        "settings": {**settings, "solve": cases.solve} if cases.solve else settings,
+        "columns": _each(counts, lambda own: {m: _summary(own.scored(m), m, seed) for m in METRICS}),
+        "coverage": coverage,
         "submissions": {
             "present": sum(case.submission is not None for case in cases.cases),
             "of": len(cases.cases),
             "missing": [case.case for case in cases.cases if case.outcome == "missing"],
         },
         "incomplete": incomplete,
-        "bounds": _bounds(tables[headline]) if incomplete else None,
-        "by_attachment": _strata(cases, tables[headline]),
-        "cases": [_case_line(cases, task, won) for task in tables[headline]],
-        "flags": _flags(journal),
-        "warnings": warnings,
+        "partial": bool((~table.seen).any()),
+        "bounds": _bounds(headline) if incomplete else None,
+        "attempts": _attempts(counts) if len(table.attempts) > 1 else None,
+        "by_attachment": _strata(cases, headline),
+        "noop": noop_entry(cases),
+        "outcomes": outcome_counts(rows),
+        "cases": rows,
+        "overrides": overruled,
+        "flags": dict(sorted(table.flags.items())),
+        "warnings": table.warnings,
     }
 
 
-def _task_scores(
-    cases: Cases, won: dict[tuple[str, int], dict[Column, Verdict | None]], column: Column
-) -> list[TaskScore]:
-    scores = []
-    for case in cases.cases:
-        verdicts = [won.get((case.case, c.criterion_index), {}).get(column) for c in case.criteria]
-        counts = Counter(verdicts)
-        scores.append(TaskScore(case.case, counts["PASS"], counts["PARTIAL"], counts["FAIL"], counts[None]))
-    return scores
-
-
-def _scored(tasks: Sequence[TaskScore]) -> list[TaskScore]:
-    return [task for task in tasks if task.unscored == 0]
-
-
-def _summary(tasks: Sequence[TaskScore], seed: int) -> dict[str, dict[str, float | None]]:
-    """Mean and 95 % interval of each metric over the tasks that were scored whole."""
-    if not tasks:
-        return {metric: {"mean": None, "low": None, "high": None} for metric in METRICS}
-    intervals: dict[str, Interval] = {
-        metric: bootstrap_mean([getattr(task, metric) for task in tasks], seed=seed)
-        for metric in ("strict", "graded")
-    }
-    intervals["full"] = wilson(sum(task.full == 1 for task in tasks), len(tasks))
+def noop_entry(cases: Cases) -> dict[str, Any]:
+    """What an untouched application scores, from the plans and at no cost: what works on the start keeps working,
+    so preservation criteria are PASS; every other one asks for a change, so it is FAIL. Without plans it is 0."""
+    shares = [
+        sum(part.kind == "preservation" for part in case.plan) / len(case.plan) if case.planned and case.plan else 0.0
+        for case in cases.cases
+    ]
+    share = percent(mean(shares))
     return {
-        metric: {"mean": _percent(i.mean), "low": _percent(i.low), "high": _percent(i.high)}
-        for metric, i in intervals.items()
+        "strict": share,
+        "graded": share,
+        "full": percent(mean(float(share == 1) for share in shares)),
+        "preservation_criteria": sum(p.kind == "preservation" for c in cases.cases if c.planned for p in c.plan),
+        "planned_tasks": sum(case.planned for case in cases.cases),
     }
 
 
-def _bounds(tasks: Sequence[TaskScore]) -> dict[str, dict[str, float]]:
+def _label(cases: Cases, coverage: dict[str, int], *, incomplete: bool) -> str:
+    """What this result may call itself."""
+    label = str(cases.scope.get("label", "unnamed scope"))
+    if not incomplete:
+        return label
+    return f"INCOMPLETE ({coverage['tasks_scored']} of {coverage['tasks']} tasks scored), not a result of: {label}"
+
+
+def _coverage(counts: TaskCounts) -> dict[str, int]:
+    whole = counts.unscored == 0
+    return {
+        "tasks_scored": int(whole.all(axis=0).sum()),
+        "tasks": whole.shape[1],
+        "criteria_scored": int((counts.n - counts.unscored).sum()),
+        "criteria": int(counts.n.sum()),
+    }
+
+
+def _each(counts: dict[Column, TaskCounts], say: Callable[[TaskCounts], dict[str, Any]]) -> dict[str, Any]:
+    """What is said of each column; columns with the same counts (a foreign journal's) are worked out once."""
+    said: dict[str, Any] = {}
+    for column, own in counts.items():
+        twin = next((other for other in said if own.equals(counts[other])), None)  # type: ignore[index]
+        said[column] = said[twin] if twin else say(own)
+    return said
+
+
+def _summary(scored: Values, metric: Metric, seed: int) -> dict[str, float | None]:
+    """Mean and 95 % interval of one metric over the tasks and attempts that were scored whole."""
+    if len(scored) == 1:
+        values = [value for value in by_task(scored) if value is not None]
+        if not values:
+            return {"mean": None, "low": None, "high": None}
+        if metric == "full":
+            return _rounded(wilson(sum(value == 1 for value in values), len(values)))
+        return _rounded(bootstrap_mean(values, seed=seed))
+    tasks = [column[~np.isnan(column)].tolist() for column in scored.T]
+    kept = [values for values in tasks if values]
+    if not kept:
+        return {"mean": None, "low": None, "high": None}
+    return _rounded(nested_bootstrap(kept, seed=seed))
+
+
+def _rounded(interval: Interval) -> dict[str, float | None]:
+    return {"mean": percent(interval.mean), "low": percent(interval.low), "high": percent(interval.high)}
+
+
+def _bounds(counts: TaskCounts) -> dict[str, dict[str, float]]:
     """Every metric with the unscored criteria as FAIL (low) and as PASS (high), over all tasks in scope."""
+    best = counts.at_best()
     return {
         metric: {
-            "low": _percent(_mean(getattr(task, metric) for task in tasks)),
-            "high": _percent(_mean(getattr(task.at_best(), metric) for task in tasks)),
+            "low": percent(mean(counts.values(metric).ravel().tolist())),
+            "high": percent(mean(best.values(metric).ravel().tolist())),
         }
         for metric in METRICS
     }
 
 
-def _strata(cases: Cases, tasks: Sequence[TaskScore]) -> dict[str, dict[str, float | int]]:
-    kinds = {case.case: case.attachment for case in cases.cases}
-    strata: dict[str, dict[str, float | int]] = {}
-    for kind in sorted(set(kinds.values())):
-        chosen = [task for task in _scored(tasks) if kinds[task.case] == kind]
-        strata[kind] = {"tasks": len(chosen)}
-        if chosen:
-            strata[kind] |= {m: _percent(_mean(getattr(task, m) for task in chosen)) for m in METRICS}
-    return strata
-
-
-def _case_line(
-    cases: Cases, task: TaskScore, won: dict[tuple[str, int], dict[Column, Verdict | None]]
-) -> dict[str, Any]:
-    case = next(c for c in cases.cases if c.case == task.case)
-    if task.unscored:
-        outcome = "unscored"
-    elif case.submission is None:
-        outcome = "missing"
-    else:
-        outcome = "unchanged" if case.submission.changed_files == 0 else "ok"
-    numbers = {m: None if task.unscored else _percent(getattr(task, m)) for m in METRICS}
+def _attempts(counts: dict[Column, TaskCounts]) -> dict[str, Any]:
+    whole = counts[HEADLINE].unscored == 0
     return {
-        "case": task.case,
-        "attachment": case.attachment,
-        "outcome": outcome,
-        **numbers,
-        "pass": task.passed,
-        "partial": task.partial,
-        "fail": task.failed,
-        "unscored": task.unscored,
+        "count": len(whole),
+        "trials_scored": int(whole.sum()),
+        "trials": int(whole.size),
+        "columns": _each(counts, lambda own: {**pass_rates(own), "variance": _variance(own)}),
     }
 
 
-def _lines(journal: Path, warnings: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """Line numbers and records. A journal of ours must hold its hash chain; a foreign one is taken as it is."""
-    if not journal.is_file():
-        raise DataError(f"{journal} does not exist; make it with `cdb judge`")
-    content = journal.read_bytes()
-    if b'"cdb.journal/' in content:
-        found = read_journal(journal)
-        if found.torn_bytes:
-            warnings.append("the last line is torn (no newline), ignored")
-        return list(enumerate(found.records, start=1))
-    lines = [(n, line) for n, line in enumerate(content.split(b"\n"), start=1) if line.strip()]
-    records = []
-    for number, line in lines:
-        try:
-            record = json.loads(line.decode("utf-8-sig"))
-        except ValueError as error:
-            if number == lines[-1][0] and not content.endswith(b"\n"):
-                warnings.append("the last line is torn, ignored")
-                break
-            raise DataError(f"{journal}, line {number}: not JSON ({error}); repair or remove the line") from error
-        if not isinstance(record, dict):
-            raise DataError(f"{journal}, line {number}: not an object with case, criterion and verdict")
-        records.append((number, record))
-    return records
+def pass_rates(counts: TaskCounts) -> dict[str, dict[str, float]]:
+    """pass@k and pass^k in percent: the mean over tasks, where an attempt succeeds when the task is Full.
+
+    Up to the smallest number of attempts that a task has scored whole (tasks without one are left out), at most 10.
+    """
+    full, whole = counts.scored("full"), counts.unscored == 0
+    tries = [(int(np.nansum(column)), int(n)) for column, n in zip(full.T, whole.sum(axis=0), strict=True) if n]
+    ks = range(1, min([LARGEST_K, *(n for _, n in tries)]) + 1) if tries else range(0)
+    return {
+        "pass_at": {str(k): percent(mean(pass_at_k(c, n, k) for c, n in tries)) for k in ks},
+        "pass_hat": {str(k): percent(mean(pass_hat_k(c, n, k) for c, n in tries)) for k in ks},
+    }
 
 
-def _criterion_lookup(cases: Cases) -> dict[tuple[str, str | int], tuple[str, int]]:
-    lookup: dict[tuple[str, str | int], tuple[str, int]] = {}
-    for case in cases.cases:
-        for c in case.criteria:
-            for name in (c.criterion, c.rubric_id, c.criterion_index):
-                lookup[case.case, name] = (case.case, c.criterion_index)
-    return lookup
+def _variance(counts: TaskCounts) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    for metric in METRICS:
+        tasks = [[[v] for v in column[~np.isnan(column)].tolist()] for column in counts.scored(metric).T]
+        split = variance_split([task for task in tasks if task])
+        said[metric] = {k: None if v is None else round(v, 6) for k, v in split._asdict().items()}
+    return said
 
 
-def _key(record: dict[str, Any], lookup: dict[tuple[str, str | int], tuple[str, int]]) -> tuple[str, int] | None:
-    case = record.get("case", record.get("case_id"))
-    for field in ("criterion_index", "rubric_id", "criterion"):
-        value = record.get(field)
-        if isinstance(case, str) and isinstance(value, str | int) and (case, value) in lookup:
-            return lookup[case, value]
-    return None
-
-
-def _columns(record: dict[str, Any], number: int, journal: Path) -> dict[Column, Verdict | None]:
-    if "verdict" not in record:
-        raise DataError(f"{journal}, line {number}: no `verdict`; found {sorted(record)}")
-    columns = record.get("columns") or {column: {"verdict": record["verdict"]} for column in COLUMNS}
-    found: dict[Column, Verdict | None] = {}
-    for column in COLUMNS:
-        entry = columns.get(column) if isinstance(columns, dict) else None
-        verdict = entry.get("verdict") if isinstance(entry, dict) else columns
-        if verdict is not None and (not isinstance(verdict, str) or verdict not in VERDICTS):
-            raise DataError(f"{journal}, line {number}: verdict {verdict!r}; allowed are PASS, PARTIAL and FAIL")
-        found[column] = verdict
-    return found
-
-
-def _flags(journal: Path) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for _, record in _lines(journal, []):
-        flags = record.get("flags")
-        if isinstance(flags, list):
-            counts.update(flag for flag in flags if isinstance(flag, str))
-    return dict(sorted(counts.items()))
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed)
-
-
-def _percent(fraction: float) -> float:
-    return round(100 * fraction, 4)
+def _strata(cases: Cases, counts: TaskCounts) -> dict[str, dict[str, float | int]]:
+    kinds = np.array([case.attachment for case in cases.cases])
+    strata: dict[str, dict[str, float | int]] = {}
+    values = {metric: by_task(counts.scored(metric)) for metric in METRICS}
+    for kind in sorted(set(kinds.tolist())):
+        chosen = {
+            metric: [v for v, k in zip(values[metric], kinds, strict=True) if k == kind and v is not None]
+            for metric in METRICS
+        }
+        strata[kind] = {"tasks": len(chosen["strict"])}
+        if chosen["strict"]:
+            strata[kind] |= {metric: percent(mean(chosen[metric])) for metric in METRICS}
+    return strata
 
 
 def settings_beside(journal: Path, cases: Cases) -> dict[str, Any]:

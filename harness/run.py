@@ -8,13 +8,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.activity import Activity
 from bench.errors import UsageError
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
-from bench.outcomes import TRIAL
+from bench.outcomes import TRIAL, wanted
 from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
+from bench.usage import cost_usd
 from harness.agents.agent import Agent
 from harness.line import ModelSettings
 from harness.models import Conditions
@@ -43,6 +45,13 @@ class SolveSettings:
     models: ModelSettings | None = None
     model_identity: dict[str, Any] = field(default_factory=dict)
     """What the lock keeps of upstream and budget."""
+    await_engine: Callable[[Callable[[], bool]], object] = lambda _give_up: None
+    """Waits before a trial that infrastructure failed is tried again, so that a restart of the engine is survived."""
+    run_usd: float | None = None
+    spent_usd: float = 0.0
+    """The run's cap, and what its other entries have spent of it; a trial is not begun once it is reached."""
+    retry: str | None = None
+    """Only what infrastructure failed (`infra`), nothing (`judge`), or this case; None: everything unfinished."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +91,20 @@ def solve(
     submissions = settings.submissions or entry / "submissions"
     hold_identity(entry, _identity(dataset, agent, settings))
     with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(on_stop) as stop:
-        done = _finished(entry, submissions)
-        waiting = [task for task in dataset.tasks if task.case_id not in done]
+        done = finished(entry, submissions)
+        last = last_trials(entry)
+        waiting = [
+            task
+            for task in dataset.tasks
+            if task.case_id not in done and wanted(settings.retry, task.case_id, last.get(task.case_id, ""), TRIAL)
+        ]
         journal.append({"type": "run", "step": "solve", "waiting": len(waiting), "done": len(done)})
-        trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress)
+        activity = Activity(entry)
+        trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress, activity)
         for result in run_all(trial, waiting, concurrency=settings.concurrency, stop=stop):
             done[result.case] = result.outcome
         journal.append({"type": "end", "step": "solve", "outcomes": done})
-    ordered = {task.case_id: done[task.case_id] for task in dataset.tasks}
+    ordered = {t.case_id: done.get(t.case_id) or last.get(t.case_id, "not_started") for t in dataset.tasks}
     return SolveSummary(entry, submissions, ordered)
 
 
@@ -102,6 +117,7 @@ def _trial_job(
     journal: Journal,
     stop: StopFlag,
     progress: Progress,
+    activity: Activity,
 ) -> Callable[[Task], TrialResult]:
     trial_settings = TrialSettings(
         run=entry.parent.name or "run",
@@ -118,9 +134,15 @@ def _trial_job(
     def job(task: Task) -> TrialResult:
         if read_manifest(submissions, task.case_id) is not None:
             return _adopted(task, agent, submissions, journal)
+        if reason := _cap_reached(entry, settings):
+            result = TrialResult(task.case_id, "not_started", reason)
+            journal.append({**result.record(), "try": 0, "logs": ""})
+            progress(f"{agent.name}: {task.case_id} not_started ({reason})")
+            return result
         for number in range(1, MAX_TRIES + 1):
             folder = _next_try(entry / "trials" / task.case_id)
-            result = run_trial(task, agent, trial_settings, folder, open_sandbox)
+            with activity.of(task.case_id, "trial"):
+                result = run_trial(task, agent, trial_settings, folder, open_sandbox)
             if stop.is_set() and result.digest is None:
                 result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
             journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
@@ -128,9 +150,21 @@ def _trial_job(
             progress(f"{agent.name}: {task.case_id} {result.outcome}{note} in {result.duration_s:.1f} s")
             if not TRIAL[result.outcome].retry or stop.is_set() or number == MAX_TRIES:
                 return result
+            settings.await_engine(stop.is_set)
         raise AssertionError("unreachable: the last try returns")
 
     return job
+
+
+def _cap_reached(entry: Path, settings: SolveSettings) -> str:
+    """Why no further trial may begin; "" when one may. A cost that is not known holds no cap, so it ends the run."""
+    if not settings.run_usd:
+        return ""
+    own = cost_usd(of_type(read_journal(entry / "journal.jsonl").records, "trial"))
+    if own is None:
+        return f"the run's cap of {settings.run_usd:g} USD cannot be held: the cost of a trial is not known"
+    spent = settings.spent_usd + own
+    return f"the run's cap of {settings.run_usd:g} USD is reached ({spent:.2f})" if spent >= settings.run_usd else ""
 
 
 def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> TrialResult:
@@ -171,7 +205,13 @@ def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[s
     }
 
 
-def _finished(entry: Path, submissions: Path) -> dict[str, str]:
+def last_trials(entry: Path) -> dict[str, str]:
+    """The outcome of each case's last trial."""
+    records = of_type(read_journal(entry / "journal.jsonl").records, "trial")
+    return {str(record["case"]): str(record["outcome"]) for record in records}
+
+
+def finished(entry: Path, submissions: Path) -> dict[str, str]:
     """Outcome of every case whose last trial needs no more work: final, and sealed where a seal is due."""
     done: dict[str, str] = {}
     for record in of_type(read_journal(entry / "journal.jsonl").records, "trial"):

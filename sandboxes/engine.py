@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,21 @@ def connect(timeout_s: float | None = None) -> docker.DockerClient:
         return _open(settings, newest, timeout_s)
     except (DockerException, requests.RequestException, OSError) as error:
         raise InfraError(_why_unreachable(str(settings["base_url"]), error)) from error
+
+
+def wait_until_up(deadline_s: float, give_up: Callable[[], bool] = lambda: False) -> bool:
+    """Wait until the engine answers, a restart of it included; False when it does not by the deadline."""
+    until = time.monotonic() + deadline_s
+    while True:
+        try:
+            client = connect(timeout_s=5.0)
+        except InfraError:
+            if time.monotonic() > until or give_up():
+                return False
+            time.sleep(1.0)
+        else:
+            client.close()
+            return True
 
 
 def _timeout_s() -> float:

@@ -156,3 +156,47 @@ def test_a_submission_no_serve_plan_can_be_thrown_off_by(tmp_path: Path) -> None
     assert learn_plan(tmp_path).kind == "static"
     (tmp_path / "package.json").write_text("[" * 100_000)
     assert npm_facts(tmp_path).broken
+
+
+def test_a_case_the_solve_run_has_not_come_to_is_unscored_and_no_fail(
+    roots: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from bench.journal import Journal
+
+    entry = tmp_path / "runs" / "a__none__1"
+    (entry / "submissions").mkdir(parents=True)
+    (entry / "lock.json").write_text(json.dumps({"step": "solve", "entry": {"agent": "a", "attempt": 1}}))
+    with Journal(entry / "journal.jsonl") as journal:
+        journal.append({"type": "run", "step": "solve", "waiting": 3, "done": 0})
+        journal.append({"type": "trial", "case": "one", "outcome": "workspace_too_large", "digest": None})
+    found = prepare(roots[0], entry / "submissions", tmp_path / "out")
+    outcomes = {case.case: (case.outcome, case.trial.outcome if case.trial else None) for case in found.cases}
+    assert outcomes["one"] == ("missing", "workspace_too_large")
+    assert outcomes["two"] == outcomes["three"] == ("infra_error", "not_started")
+
+
+def test_c123_one_corrupt_rubric_leaves_the_other_cases_alone_and_the_result_incomplete(
+    roots: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from evaluator.score import score
+
+    (roots[0] / "cases/two/rubric.json").write_bytes(b'["First", \xe2\x28')
+    said: list[str] = []
+    found = prepare(*roots, tmp_path / "out", progress=said.append)
+    broken = {case.case: case.rubric_error for case in found.cases}
+    assert [bool(broken[name]) for name in ("one", "two", "three")] == [False, True, False]
+    assert any("two" in line and "rubric.json" in line for line in said)
+    rows = [
+        {"case": case, "criterion_index": n, "verdict": "PASS"} for case in ("one", "three") for n in (1, 2)
+    ] + [{"type": "case", "case": "two", "outcome": "infra_error", "reason": "the rubric cannot be read"}]  # fmt: skip
+    journal = tmp_path / "journal.jsonl"
+    journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scores = score(found, journal, settings={})
+    assert (scores["incomplete"], scores["coverage"]["tasks_scored"], scores["coverage"]["tasks"]) == (True, 2, 3)
+    row = next(row for row in scores["cases"] if row["case"] == "two")
+    assert (row["outcome"], row["whose"], row["reason"]) == (
+        "infra_error",
+        "infrastructure",
+        "the rubric cannot be read",
+    )
+    assert scores["columns"]["witnessed"]["strict"]["mean"] == 100.0
