@@ -337,32 +337,96 @@ def prepare(
 
 
 @app.command()
+def plan(
+    dataset: Annotated[Path, typer.Option(help="The extracted evaluation inputs.")],
+    out: Annotated[Path, typer.Option(help="Where CASE/plan.json and plans.json are written.")],
+    model: Annotated[
+        str | None, typer.Option(help="Who plans: PROVIDER/MODEL, a YAML file, or relay:FOLDER.")
+    ] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open each plan in $VISUAL or $EDITOR, then freeze.")] = False,
+    vision: Annotated[bool, typer.Option(help="Show pictures to the model.")] = True,
+    only: Only = "",
+    as_json: Json = False,
+) -> None:
+    """Take every criterion apart once, blind to all submissions, and freeze the plans."""
+    import os
+
+    from evaluator.judges.catalogue import find_chat
+    from evaluator.plan_maker import make_plans
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") if edit else None
+    if not model and not edit:
+        raise UsageError("who plans? Pass --model PROVIDER/MODEL, or --edit to write plans by hand")
+    if edit and not editor:
+        raise UsageError("--edit needs an editor: set VISUAL or EDITOR")
+    chat = find_chat(model, vision=vision) if model else None
+    done = make_plans(dataset, out, chat, editor=editor, only=_ids(only), progress=_progress)
+    found = {"made": done.made, "kept": done.kept, "failed": done.failed, "usage": done.usage.model_dump()}
+    lines = [
+        f"{len(done.made)} made, {len(done.kept)} kept, {len(done.failed)} failed; frozen in {out}: {done.sha256}"
+    ]
+    _answer(as_json, {**found, "sha256": done.sha256}, lines)
+    if done.failed:
+        raise typer.Exit(3)
+
+
+@app.command()
 def judge(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     out: Annotated[Path, typer.Option(help="The results folder.")],
-    model: Annotated[str, typer.Option(help="The judge: `recorded` replays recorded witnesses without a model.")],
+    model: Annotated[str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, a YAML file, or relay:FOLDER.")],
+    refuter_model: Annotated[
+        str | None, typer.Option(help="A model that attacks every credit; without it only mechanical probes do.")
+    ] = None,
+    vision: Annotated[bool, typer.Option(help="Show pictures to the models.")] = True,
+    digests: Annotated[Path | None, typer.Option(help="Words about the attachments, CASE.md each.")] = None,
+    samples: Annotated[int, typer.Option(min=1, max=9, help="Conversations a criterion; the majority counts.")] = 1,
+    case_usd: Annotated[float, typer.Option(min=0, help="What judging one case may cost; 0 lifts the cap.")] = 2.0,
+    case_minutes: Annotated[
+        float, typer.Option(min=0, help="How long models may work on one case; 0: no cap.")
+    ] = 20.0,
+    run_usd: Annotated[float, typer.Option(min=0, help="What the whole judging may cost; 0: no cap.")] = 0.0,
     witnesses: Annotated[Path | None, typer.Option(help="Recorded witnesses, CASE/witnesses.json each.")] = None,
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
     frozen: Frozen = None,
     concurrency: Concurrency = 2,
     retry: Retry = None,
     as_json: Json = False,
 ) -> None:
     """Build, serve and judge every case; each verdict with evidence that replays."""
-    from evaluator.judges.catalogue import find_judge
+    from evaluator.judges.catalogue import find_judges
+    from evaluator.judges.model.settings import Caps
     from evaluator.judging import judge_all
     from sandboxes.reap import reap
 
-    chosen = find_judge(model, witnesses)
+    caps = Caps(case_usd=case_usd or None, case_minutes=case_minutes or None, run_usd=run_usd or None)
+    chosen = find_judges(
+        model,
+        refuter_model,
+        witnesses=witnesses,
+        vision=vision,
+        caps=caps,
+        digests=digests,
+        samples=samples,
+    )
+    if dry_run:
+        from evaluator.cases import read_cases
+        from evaluator.judges.model.estimate import estimate, lines
+
+        wanted = estimate(read_cases(cases), cases.parent, chosen)
+        _answer(as_json, wanted, lines(wanted))
+        return
     reap()
     summary = judge_all(
         cases,
         out,
-        chosen,
+        chosen.judge,
         concurrency=concurrency,
         start_replays=start_replays,
+        refuter=chosen.refuter,
         frozen=frozen,
         retry=retry,
         progress=_progress,

@@ -1,9 +1,10 @@
 """From verified facts to verdicts: pure functions, each result with the name of the rule that gave it.
 
-A sub-requirement is credited in three columns, each at most what the one before it credits:
-`judge` (the judge's own claim), `card` (still there after the refuter) and `witnessed` (still there when only
-evidence that replays counts). A criterion is PASS when every sub-requirement is credited, PARTIAL when every core
-one is and some other is not, FAIL otherwise.
+A sub-requirement is credited in three columns: `judge` (the judge's own claim), `card` (still there after the
+refuter, whose word is taken) and `witnessed` (still there when only evidence that replays counts, for the claim and
+against it). Neither of the last two ever credits more than the first; a bare word of the refuter lowers `card`
+alone. A criterion is PASS when every sub-requirement is credited, PARTIAL when every core one is and some other is
+not, FAIL otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Literal
 from evaluator.records import COLUMNS, Column, ColumnVerdict, Verdict
 
 Ran = Literal["held", "failed", "error"]
+Word = Literal["none", "uphold", "downgrade", "inconclusive"]
+"""What the refuter over a model says; `none` where it was not asked."""
 
 RULES: dict[str, str] = {
     "all_hold": "every part of the criterion holds",
@@ -26,6 +29,10 @@ RULES: dict[str, str] = {
     "not_on_start": "the witness does not hold on the start application, so it shows nothing that was kept",
     "varied_inputs": "the witness fails with other inputs: the result follows one input only",
     "not_examined": "a core part is lost already, which decides the criterion: this part was not examined",
+    "not_held": "the judge's own witness never held on the submission",
+    "counter_witness": "the refuter's counter-witness holds on the submission and shows the fault",
+    "refuter_inputs": "the witness fails, again and again, with inputs the refuter chose",
+    "refuted": "the refuter takes the claim away without evidence that replays",
     "unstable": "repeated runs of the same witness disagree and most of them fail",
     "missing": "there is no submission",
     "unchanged": "the submission equals the start application, so nothing asked for was changed",
@@ -42,6 +49,8 @@ class SubFacts:
 
     `start`: its run on the start application, `varied`: its runs with other inputs; None or empty where the
     sub-requirement was not claimed or not `examined`, so that nobody attacked it.
+    `refuter`: the refuter's word; `counter`: runs of its counter-witness on the submission, `attacked`: runs of the
+    claim's witness with the refuter's inputs. They count only together with the word `downgrade`.
     """
 
     core: bool
@@ -52,6 +61,9 @@ class SubFacts:
     start: Ran | None = None
     varied: tuple[Ran, ...] = ()
     examined: bool = True
+    refuter: Word = "none"
+    counter: tuple[Ran, ...] = ()
+    attacked: tuple[Ran, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,24 +83,43 @@ class SubDecision:
 
 def decide_sub(facts: SubFacts) -> SubDecision:
     """Credit or not, in each column. Errors of the machine must have been dealt with before: they are no facts."""
-    if not facts.has_witness:
-        return SubDecision(facts.core, facts.claimed, facts.claimed, False, "no_witness")
     if not facts.claimed:
-        return SubDecision(facts.core, False, False, False, "attempt_failed")
+        return SubDecision(facts.core, False, False, False, "attempt_failed" if facts.has_witness else "no_witness")
+    word = _refuter_rule(facts)
+    if not facts.has_witness:
+        return SubDecision(facts.core, True, not word, False, "no_witness")
     if not facts.examined:
         return SubDecision(facts.core, True, True, False, "not_examined")
-    refuted = _refuted(facts)
-    if refuted:
-        return SubDecision(facts.core, True, False, False, refuted)
-    held = sum(ran == "held" for ran in facts.attempts)
+    shown = _refuted(facts) or (word if word != "refuted" else "")
+    if shown:
+        return SubDecision(facts.core, True, False, False, shown)
+    return _by_runs(facts, word)
+
+
+def _by_runs(facts: SubFacts, word: str) -> SubDecision:
+    """The decision on a claim that nothing which replays speaks against; `word` is the refuter's bare word."""
+    held = facts.attempts.count("held")
     if 2 * held <= len(facts.attempts):
-        return SubDecision(facts.core, True, True, False, "unstable")
+        return SubDecision(facts.core, True, not word, False, "unstable" if held else "not_held")
     flags = ("flaky",) if held < len(facts.attempts) else ()
+    if word:
+        return SubDecision(facts.core, True, False, True, word, (*flags, "refuted_without_evidence"))
     return SubDecision(facts.core, True, True, True, flags=flags)
 
 
+def _refuter_rule(facts: SubFacts) -> str:
+    """The rule that the refuter's word comes under, or nothing. Most of the runs must bear its evidence out."""
+    if facts.refuter != "downgrade":
+        return ""
+    if 2 * facts.counter.count("held") > len(facts.counter):
+        return "counter_witness"
+    if 2 * facts.attacked.count("failed") > len(facts.attacked):
+        return "refuter_inputs"
+    return "refuted"
+
+
 def _refuted(facts: SubFacts) -> str:
-    """The refuter's rule that takes the claim away, or nothing."""
+    """The mechanical probe that takes the claim away, or nothing."""
     if facts.preservation:
         if facts.start != "held":
             return "not_on_start"

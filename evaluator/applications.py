@@ -14,7 +14,7 @@ from evaluator.browser import AppBrowser
 from evaluator.build import RESOLVED_LOCK, BuildResult, build
 from evaluator.cases import Case
 from evaluator.frozen_store import FrozenStore
-from evaluator.judges.judge import Judge
+from evaluator.judges.judge import Judge, Refuter
 from evaluator.records import CaseOutcome
 from evaluator.serve import ServeFailed, serve
 from evaluator.serve_plan import ServePlan, fits, learn_plan
@@ -41,6 +41,7 @@ class Bench:
     """Where build logs go, CASE/ each."""
     start_replays: Path
     """Folder of what was seen on start applications, shared by the judgings that are given the same one."""
+    refuter: Refuter | None = None
     frozen: FrozenStore | None = None
     """Answers what applications ask of other addresses; without it all of that is refused."""
 

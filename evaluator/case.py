@@ -18,6 +18,7 @@ from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
 from evaluator.criterion import Stage, about, judge_criterion
+from evaluator.judges.judge import Exhibits
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
 
@@ -70,6 +71,16 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
     with running_applications(case, bench, driver) as applications:
         attachments = [attachment.path for attachment in case.attachments]
         seen = look(applications, bench.results, bench.results / "evidence" / case.case, attachments)
+        exhibits = Exhibits(
+            case=case,
+            submission=folder,
+            start=bench.cases_folder / case.project,
+            running=applications,
+            folder=bench.results / "evidence" / case.case,
+            shots={name: bench.results / path for name, path in seen.shots.items()},
+        )
+        judge = bench.judge.in_case(exhibits)
+        refuter = bench.refuter.in_case(exhibits) if bench.refuter else None
         for criterion, plan in zip(case.criteria, case.plan, strict=True):
             if criterion.criterion_index in done:
                 continue
@@ -82,7 +93,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
             stage = Stage(applications, bench.results, evidence)
-            judged = judge_criterion(case, criterion, plan, bench.judge, stage)
+            judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
             kept = digest(list_tree(evidence)) if evidence.is_dir() else None
             criteria.append(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(

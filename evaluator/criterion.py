@@ -11,9 +11,19 @@ from bench.atomic import write_json
 from bench.errors import InfraError
 from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub
 from evaluator.applications import Applications
+from evaluator.attack import refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Claim, Judge, JudgeError
+from evaluator.judges.judge import (
+    BrokenOff,
+    Claim,
+    CriterionJudge,
+    CriterionRefuter,
+    JudgeError,
+    OutOfBudget,
+    Refutation,
+    RefuterError,
+)
 from evaluator.records import (
     CriterionOutcome,
     CriterionPlan,
@@ -22,6 +32,7 @@ from evaluator.records import (
     Replay,
     SubRequirement,
     SubResult,
+    Usage,
 )
 from evaluator.replay import run_witness
 from evaluator.witness import Witness
@@ -108,6 +119,7 @@ class _Sub:
     plan: SubRequirement
     claim: Claim
     replays: list[Replay] = field(default_factory=list)
+    refutation: Refutation | None = None
     examined: bool = True
     """False where a core part was lost before this one's turn came."""
 
@@ -116,20 +128,47 @@ class _Sub:
 
 
 def judge_criterion(
-    case: Case, criterion: CriterionText, plan: CriterionPlan, judge: Judge, stage: Stage
+    case: Case,
+    criterion: CriterionText,
+    plan: CriterionPlan,
+    judge: CriterionJudge,
+    stage: Stage,
+    refuter: CriterionRefuter | None = None,
 ) -> CriterionRecord:
     """Judge one criterion to its record. What cannot be decided is an outcome other than `ok`, without a verdict."""
     began = time.monotonic()
     preservation = plan.kind == "preservation"
+    work = _Work(flags=[] if case.planned else ["unplanned"])
     try:
-        subs = _proposals(case, criterion, plan, judge, stage)
+        subs = _proposals(case, criterion, plan, judge, stage, work)
         _refute(subs, stage, preservation)
+        if refuter:
+            _attack(subs, case, criterion, plan, refuter, stage, work)
     except JudgeError as error:
-        return _undecided(case, plan, "judge_error", str(error), began)
+        work.spent(error.role, error.usage)
+        return _undecided(case, plan, _outcome_of(error), str(error), began, work)
     except ReplayError as error:
         outcome: CriterionOutcome = "infra_error" if error.purpose == "propose" else "unverified"
-        return _undecided(case, plan, outcome, str(error), began)
-    return _decided(case, plan, subs, stage, began)
+        return _undecided(case, plan, outcome, str(error), began, work)
+    return _decided(case, plan, subs, stage, began, work)
+
+
+@dataclass
+class _Work:
+    """What is known of a criterion besides its parts: flags, and what the models cost."""
+
+    flags: list[str]
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+    def spent(self, role: str, usage: Usage) -> None:
+        if usage.calls:
+            self.usage[role] = self.usage.get(role, Usage()) + usage
+
+
+def _outcome_of(error: JudgeError) -> CriterionOutcome:
+    if isinstance(error, OutOfBudget | BrokenOff):
+        return "budget" if isinstance(error, OutOfBudget) else "infra_error"
+    return "unverified" if isinstance(error, RefuterError) else "judge_error"
 
 
 def about(case: Case, plan: CriterionPlan) -> dict[str, Any]:
@@ -138,13 +177,17 @@ def about(case: Case, plan: CriterionPlan) -> dict[str, Any]:
     return {"case": case.case, "kind": plan.kind, **text.model_dump()}
 
 
-def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge: Judge, stage: Stage) -> list[_Sub]:
+def _proposals(
+    case: Case, criterion: CriterionText, plan: CriterionPlan, judge: CriterionJudge, stage: Stage, work: _Work
+) -> list[_Sub]:
     def attempt(sub: str, witness: Witness) -> Replay:
         return stage.run(witness, sub, "propose")
 
-    claims = judge.judge(case, criterion, plan, attempt)
+    proposal = judge.judge(case, criterion, plan, attempt)
+    work.spent("judge", proposal.usage)
+    work.flags += [*proposal.flags, *(flag for claim in proposal.claims for flag in claim.flags)]
     subs = []
-    for part, claim in zip(plan.sub_requirements, claims, strict=True):
+    for part, claim in zip(plan.sub_requirements, proposal.claims, strict=True):
         if claim.witness:
             write_json(stage.folder / f"{part.id}.witness.json", claim.witness.model_dump(mode="json", by_alias=True))
         subs.append(_Sub(part, claim, list(claim.attempts)))
@@ -152,14 +195,50 @@ def _proposals(case: Case, criterion: CriterionText, plan: CriterionPlan, judge:
 
 
 def _refute(subs: list[_Sub], stage: Stage, preservation: bool) -> None:
-    """Attack every claim, the core ones first, until a core one is lost: the others can change nothing then."""
+    """The mechanical attack on every claim, the core ones first, until a core one is lost in both columns that can
+    be lowered: the others can change nothing then."""
     lost = False
     for sub in sorted(subs, key=lambda sub: not sub.plan.core):
         sub.examined = not lost
         witness = sub.claim.witness if sub.claim.holds else None
         if witness and sub.examined and _survives(sub, witness, stage, preservation):
             _repeat(sub, witness, stage)
-        lost = lost or (sub.plan.core and not decide_sub(_facts(sub, preservation)).card)
+        lost = lost or (sub.plan.core and _is_lost(sub, preservation))
+
+
+def _is_lost(sub: _Sub, preservation: bool) -> bool:
+    decision = decide_sub(_facts(sub, preservation))
+    return not (decision.card or decision.witnessed)
+
+
+def _attack(
+    subs: list[_Sub],
+    case: Case,
+    criterion: CriterionText,
+    plan: CriterionPlan,
+    refuter: CriterionRefuter,
+    stage: Stage,
+    work: _Work,
+) -> None:
+    """The refuter over a model, on every claim that still stands; what it offers as evidence is replayed.
+
+    Not asked when a core part is lost already: it could only lower."""
+    preservation = plan.kind == "preservation"
+    if any(sub.plan.core and _is_lost(sub, preservation) for sub in subs):
+        return
+    standing = [sub for sub in subs if sub.claim.holds and sub.examined and not _is_lost(sub, preservation)]
+    if not standing:
+        return
+
+    def attempt(label: str, witness: Witness) -> Replay:
+        return stage.run(witness, label, "counter")
+
+    attack = refuter.refute(case, criterion, plan, tuple(sub.claim for sub in standing), attempt)
+    work.spent("refuter", attack.usage)
+    for sub, refutation in zip(standing, attack.refutations, strict=True):
+        sub.refutation = refutation
+        if refutation.outcome == "downgrade":
+            sub.replays += replayed_evidence(refutation, sub.claim.witness, stage.run, stage.folder)
 
 
 def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> bool:
@@ -187,15 +266,15 @@ def _repeat(sub: _Sub, witness: Witness, stage: Stage) -> None:
         sub.replays.append(stage.run(witness, sub.plan.id, "tiebreak"))
 
 
-def _decided(case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float) -> CriterionRecord:
+def _decided(
+    case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, began: float, work: _Work
+) -> CriterionRecord:
     preservation = plan.kind == "preservation"
     decisions = [decide_sub(_facts(sub, preservation)) for sub in subs]
     columns = decide(decisions)
-    flags = sorted({flag for decision in decisions for flag in decision.flags})
+    flags = sorted({*work.flags, *(flag for decision in decisions for flag in decision.flags)})
     if columns["witnessed"].verdict != columns["judge"].verdict:
         flags.append("lowered")
-    if not case.planned:
-        flags.append("unplanned")
     return CriterionRecord(
         **about(case, plan),
         outcome="ok",
@@ -205,6 +284,7 @@ def _decided(case: Case, plan: CriterionPlan, subs: list[_Sub], stage: Stage, be
         start_frame=_frame(subs, "start"),
         submission_frame=_frame(subs, "submission"),
         flags=flags,
+        usage=work.usage,
         duration_s=round(time.monotonic() - began, 3),
     )
 
@@ -220,6 +300,9 @@ def _facts(sub: _Sub, preservation: bool) -> SubFacts:
         start=start[0].outcome if start else None,
         varied=tuple(r.outcome for r in sub.outcomes("vary")),
         examined=sub.examined,
+        refuter=sub.refutation.outcome if sub.refutation else "none",
+        counter=tuple(r.outcome for r in sub.outcomes("counter")),
+        attacked=tuple(r.outcome for r in sub.outcomes("attack")),
     )
 
 
@@ -232,6 +315,10 @@ def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
         witness=str(witness.relative_to(stage.results)) if sub.claim.witness else None,
         witness_sha256=sub.claim.witness.digest() if sub.claim.witness else None,
         replays=sub.replays,
+        reason=sub.claim.reason,
+        citations=list(sub.claim.citations),
+        refutation=refutation_record(sub.refutation, stage.folder, stage.results) if sub.refutation else None,
+        samples=list(sub.claim.samples),
         proposed=decision.judge,
         card=decision.card,
         witnessed=decision.witnessed,
@@ -250,12 +337,14 @@ def _frame(subs: list[_Sub], app: str) -> str | None:
 
 
 def _undecided(
-    case: Case, plan: CriterionPlan, outcome: CriterionOutcome, reason: str, began: float
+    case: Case, plan: CriterionPlan, outcome: CriterionOutcome, reason: str, began: float, work: _Work
 ) -> CriterionRecord:
     return CriterionRecord(
         **about(case, plan),
         outcome=outcome,
         reason=reason,
         verdict=None,
+        flags=sorted(set(work.flags)),
+        usage=work.usage,
         duration_s=round(time.monotonic() - began, 3),
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.activity import Activity
 from bench.cache import cache_folder
-from bench.journal import Journal, read_journal
+from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.outcomes import CRITERION, wanted
 from bench.pool import run_all, stopping_on_signals
@@ -19,7 +20,7 @@ from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judged import judged_so_far
-from evaluator.judges.judge import Judge
+from evaluator.judges.judge import Judge, Refuter
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
 from sandboxes.images import image_tag
@@ -45,6 +46,7 @@ def judge_all(
     *,
     concurrency: int = 2,
     start_replays: Path | None = None,
+    refuter: Refuter | None = None,
     frozen: Path | None = None,
     retry: str | None = None,
     progress: Progress = lambda _line: None,
@@ -56,17 +58,22 @@ def judge_all(
     addresses (`cdb dataset freeze`); a condition, named by its digest. `retry`: only criteria that infrastructure
     (`infra`) or the judge (`judge`) left without a verdict, or those of this case; None: everything unfinished.
 
-    Raises UsageError when `results` was begun as another judging or is being written, Interrupted after a signal.
+    Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
+    fails, Interrupted after a signal.
     """
     cases = read_cases(cases_file)
+    if _is_left(cases, results):
+        judge.check()
+        if refuter:
+            refuter.check()
     store = open_store(frozen) if frozen else None
-    hold_identity(results, _identity(cases, judge, store), may_fill="submissions")
+    hold_identity(results, _identity(cases, judge, refuter, store), may_fill="submissions")
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
         Journal(results / "journal.jsonl") as journal,
         Mirror(log=results / "mirror.jsonl") as mirror,
-        stopping_on_signals(kill_open_sandboxes) as stop,
+        stopping_on_signals(partial(_stop, judge, refuter)) as stop,
     ):
         bench = Bench(
             run=results.name,
@@ -78,9 +85,11 @@ def judge_all(
             built=results / "built",
             logs=results / "evidence",
             start_replays=start_replays or results / "start",
+            refuter=refuter,
             frozen=store,
         )
         records = read_journal(results / "journal.jsonl").records
+        judge.carry(list(of_type(records, "criterion")))
         so_far = judged_so_far(records)
         written = {key: int(record["seq"]) for key, record in so_far.last.items()}
         left_alone = set(so_far.decided)  # never judged again
@@ -98,6 +107,14 @@ def judge_all(
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
     return _summary(results, cases)
+
+
+def _stop(judge: Judge, refuter: Refuter | None) -> None:
+    """Free every job that waits, for a container or for a model."""
+    kill_open_sandboxes()
+    judge.stop()
+    if refuter:
+        refuter.stop()
 
 
 def _case_job(
@@ -130,8 +147,17 @@ def _summary(results: Path, cases: Cases) -> JudgeSummary:
     return JudgeSummary(results, len(cases.cases), criteria, criteria - scored)
 
 
-def _identity(cases: Cases, judge: Judge, frozen: FrozenStore | None) -> dict[str, Any]:
+def _is_left(cases: Cases, results: Path) -> bool:
+    """Whether there is anything to judge that a model may be asked about."""
+    path = results / "journal.jsonl"
+    decided = judged_so_far(read_journal(path).records).decided if path.is_file() else set()
+    return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
+
+
+def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None) -> dict[str, Any]:
+    told = {"refuter": refuter.describe()} if refuter else {}
     return {
+        **told,
         "step": "judge",
         **what_is_judged(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},

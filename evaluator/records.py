@@ -18,9 +18,10 @@ CriterionKind = Literal["behaviour", "visual", "content", "structure", "media", 
 CriterionOutcome = Literal["ok", "judge_error", "unverified", "budget", "infra_error"]
 CaseOutcome = Literal["ok", "missing", "unchanged", "build_failed", "serve_failed", "app_hang", "infra_error"]
 
-Purpose = Literal["propose", "repeat", "tiebreak", "vacuity", "vary", "reload"]
+Purpose = Literal["propose", "repeat", "tiebreak", "vacuity", "vary", "reload", "counter", "attack"]
 """Why a witness was run: first on the submission as the judge's attempt, again for stability, on the start
-application (must fail there for a change, hold there for preservation), with other inputs, after reload."""
+application (must fail there for a change, hold there for preservation), with other inputs, after reload; as the
+refuter's counter-witness (must hold to count), with the refuter's inputs (must fail to count)."""
 
 
 class Strict(BaseModel):
@@ -84,6 +85,57 @@ class Replay(Strict):
     duration_s: float = 0.0
 
 
+class Citation(Strict):
+    """A place in the submission's source, quoted word for word. `line` is where the quotation was found."""
+
+    path: str = Field(max_length=1000)
+    quote: str = Field(min_length=1, max_length=2000)
+    line: int | None = None
+
+
+class Usage(Strict):
+    """What one model's work cost. `cost_usd` is null as soon as the price of one call is unknown.
+
+    `input_tokens` are all tokens sent, those read from and written to a cache included.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    pictures: int = 0
+    cost_usd: float | None = 0.0
+    waited_s: float = 0.0
+    models: list[str] = Field(default_factory=list)
+    """The models that answered, by the names they gave."""
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            pictures=self.pictures + other.pictures,
+            cost_usd=round((self.cost_usd or 0) + (other.cost_usd or 0), 6) if known else None,
+            waited_s=round(self.waited_s + other.waited_s, 3),
+            models=sorted({*self.models, *other.models}),
+        )
+
+
+class RefutationRecord(Strict):
+    """What the refuter said of one sub-requirement, and how its evidence replayed."""
+
+    outcome: Literal["uphold", "downgrade", "inconclusive"]
+    reason: str = ""
+    counter_witness: str | None = None
+    counter_sha256: str | None = None
+    inputs: dict[str, str] | None = None
+    citations: list[Citation] = Field(default_factory=list)
+
+
 class SubResult(Strict):
     """What is known of one sub-requirement: the witness file (relative to the results folder) and its replays."""
 
@@ -94,6 +146,14 @@ class SubResult(Strict):
     witness_sha256: str | None = None
     """Digest of the witness, so that a file edited later is not taken for what was judged."""
     replays: list[Replay]
+    reason: str = ""
+    """The judge's own words."""
+    citations: list[Citation] = Field(default_factory=list)
+    """Places in the source the judge named, each checked word for word."""
+    samples: list[bool] = Field(default_factory=list)
+    """What each of several samples of the judge claimed; empty for a single one."""
+    refutation: RefutationRecord | None = None
+    """None when no refuter over a model was asked."""
     proposed: bool
     """The judge's own claim, before anyone attacked it."""
     card: bool
@@ -133,6 +193,8 @@ class CriterionRecord(Strict):
     evidence_digest: str | None = None
     """Tree digest (bench.tree) of the criterion's evidence folder, so that the journal's chain covers it."""
     flags: list[str] = Field(default_factory=list)
+    usage: dict[str, Usage] = Field(default_factory=dict)
+    """`judge` and `refuter`, where a model was asked."""
     duration_s: float = 0.0
 
 

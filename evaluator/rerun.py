@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case, CriterionText, read_cases
 from evaluator.criterion import Stage, judge_criterion
 from evaluator.frozen_store import FrozenStore, open_store
-from evaluator.judges.judge import Attempt, Claim
+from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
 from evaluator.recon import look
-from evaluator.records import CriterionPlan, CriterionRecord
+from evaluator.records import CriterionPlan, CriterionRecord, SubResult
 from evaluator.sidecar import playwright_driver
 from evaluator.strict_json import read_json
-from evaluator.witness import load_witness
+from evaluator.witness import Witness, load_witness
 from sandboxes.mirror import Mirror
 
 
@@ -71,17 +72,54 @@ class _Recorded:
     def describe(self) -> dict[str, Any]:
         return {"kind": "replay"}
 
-    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> list[Claim]:
+    def check(self) -> None:
+        """There is nothing that could be missing."""
+
+    def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
+        """Nothing is spent."""
+
+    def stop(self) -> None:
+        """Nobody waits."""
+
+    def in_case(self, exhibits: Exhibits) -> _Recorded:
+        return self
+
+    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         claims = []
         for sub in self.record.sub_requirements:
             if sub.witness is None:
                 claims.append(Claim(sub.id, holds=False, witness=None))
-            else:
-                witness = load_witness(self.results / sub.witness)
-                if sub.witness_sha256 and witness.digest() != sub.witness_sha256:
-                    raise DataError(f"{self.results / sub.witness} is not the witness that was judged; put it back")
-                claims.append(tried(sub.id, witness, attempt))
-        return claims
+                continue
+            claim = tried(sub.id, self._kept(sub.witness, sub.witness_sha256), attempt)
+            if not sub.proposed and _held(sub):  # it held when it was judged, too, and the judge said no
+                claim = replace(claim, holds=False)
+            claims.append(claim)
+        return Proposal(tuple(claims))
+
+    def refute(
+        self, case: Case, criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...], attempt: Attempt
+    ) -> Attack:
+        """The refuter's recorded word, with its evidence to be replayed."""
+        subs = {sub.id: sub for sub in self.record.sub_requirements}
+        found = []
+        for claim in claims:
+            told = subs[claim.sub].refutation
+            if told is None:
+                found.append(Refutation(claim.sub, "inconclusive"))
+                continue
+            counter = self._kept(told.counter_witness, told.counter_sha256) if told.counter_witness else None
+            found.append(Refutation(claim.sub, told.outcome, told.reason, counter, told.inputs))
+        return Attack(tuple(found))
+
+    def _kept(self, name: str, sha256: str | None) -> Witness:
+        witness = load_witness(self.results / name)
+        if sha256 and witness.digest() != sha256:
+            raise DataError(f"{self.results / name} is not the witness that was judged; put it back")
+        return witness
+
+
+def _held(sub: SubResult) -> bool:
+    return any(run.purpose == "propose" and run.outcome == "held" for run in sub.replays)
 
 
 def _same_store(results: Path, frozen: Path | None) -> FrozenStore | None:
@@ -129,7 +167,7 @@ def _judged_again(
                 if not recorded.sub_requirements:
                     look(applications, scratch, scratch / "look", [])  # raises NotServed while the page hangs
                     return recorded.model_copy(update={"verdict": None, "reason": "the application runs now"})
-                return judge_criterion(case, criterion, plan, judge, stage)
+                return judge_criterion(case, criterion, plan, judge, stage, judge)
         except NotServed as error:
             update = {"columns": decide_whole("FAIL", error.outcome), "verdict": "FAIL", "reason": str(error)}
             return recorded.model_copy(update=update)

@@ -1,24 +1,94 @@
-"""Which judge a `--model` or `--judge` name stands for."""
+"""Which judge or refuter a `--model` or `--refuter-model` name stands for."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.errors import UsageError
-from evaluator.judges.judge import Judge
+from evaluator.judges.judge import Judge, Refuter
+from evaluator.judges.model.chat import Chat
+from evaluator.judges.model.settings import Caps
 from evaluator.judges.recorded import RecordedJudge
 
+FORMS = (
+    "`recorded`, PROVIDER/MODEL (openai/…, anthropic/…, any provider litellm knows), a judge's YAML file, "
+    "or relay:FOLDER"
+)
 
-def find_judge(name: str, witnesses: Path | None = None) -> Judge:
-    """The judge to use. `recorded` needs no model; `witnesses` is its folder of recorded witnesses.
 
-    Raises UsageError for judges this version does not have yet.
+class Judges(NamedTuple):
+    """Who judges and who attacks; no refuter: mechanical probes only."""
+
+    judge: Judge
+    refuter: Refuter | None
+
+
+def find_judges(
+    model: str,
+    refuter_model: str | None = None,
+    *,
+    witnesses: Path | None = None,
+    vision: bool = True,
+    caps: Caps | None = None,
+    digests: Path | None = None,
+    samples: int = 1,
+) -> Judges:
+    """The judge for `model`, and the refuter where one is asked for. Nothing is called yet.
+
+    `recorded` needs no model; `witnesses` is its folder of recorded witnesses. `digests`: words about the
+    attachments, CASE.md each. Raises UsageError for a name that stands for nothing.
     """
-    if name == "recorded":
-        if witnesses and not any(witnesses.glob("*/witnesses.json")):
-            raise UsageError(f"--witnesses {witnesses} holds no CASE/witnesses.json")
-        return RecordedJudge(witnesses) if witnesses else RecordedJudge()
-    raise UsageError(
-        f"no judge for model {name!r}: this version judges with `--model recorded` only "
-        "(recorded witnesses, no model); judges with a model are not built yet"
-    )
+    if digests and not digests.is_dir():
+        raise UsageError(f"--digests {digests} is no folder; give the one that holds CASE.md files")
+    if witnesses and model != "recorded":
+        raise UsageError("--witnesses goes with --model recorded")
+    if samples > 1 and model == "recorded":
+        raise UsageError("--samples goes with a model: recorded witnesses say the same each time")
+    if model == "recorded" and not refuter_model:
+        return Judges(_recorded(witnesses), None)
+    from evaluator.judges.model.judge import ModelJudge
+    from evaluator.judges.model.ledger import Ledger
+    from evaluator.judges.model.refuter import ModelRefuter
+
+    ledger = Ledger(caps or Caps())
+    judge: Judge
+    if model == "recorded":
+        judge = _recorded(witnesses)
+    else:
+        judge = ModelJudge(_name(model), find_chat(model, vision=vision), ledger, digests, samples)
+    refuter = ModelRefuter(find_chat(refuter_model, vision=vision), ledger, digests) if refuter_model else None
+    return Judges(judge, refuter)
+
+
+def find_chat(name: str, *, vision: bool = True) -> Chat:
+    """The model behind a name: `relay:FOLDER`, PROVIDER/MODEL, or a YAML file. Raises UsageError."""
+    if name.startswith("relay:"):
+        from evaluator.judges.model.relay import RelayChat
+
+        if not name.removeprefix("relay:"):
+            raise UsageError("relay needs a folder for its requests: relay:FOLDER")
+        return RelayChat(Path(name.removeprefix("relay:")), vision=vision)
+    from evaluator.judges.model.settings import read_settings
+
+    settings = read_settings(name)
+    if "/" not in settings.model:
+        raise UsageError(
+            f"no judge for model {name!r}; there are: {FORMS}. A bare name such as `opus` asks for the claude-cli "
+            "back end, which this version does not have"
+        )
+    from evaluator.judges.model.litellm_chat import LiteLlmChat
+
+    return LiteLlmChat(settings if vision else settings.model_copy(update={"vision": False}))
+
+
+def _name(model: str) -> str:
+    return "relay" if model.startswith("relay:") else "litellm"
+
+
+def _recorded(witnesses: Path | None) -> RecordedJudge:
+    if witnesses is None:
+        return RecordedJudge()
+    if not any(witnesses.glob("*/witnesses.json")):
+        raise UsageError(f"--witnesses {witnesses} holds no CASE/witnesses.json")
+    return RecordedJudge(witnesses)

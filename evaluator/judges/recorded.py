@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from bench.errors import DataError
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Attempt, Claim, JudgeError
+from evaluator.judges.judge import Attempt, Claim, Exhibits, JudgeError, Proposal
 from evaluator.records import CriterionPlan, Strict
 from evaluator.strict_json import read_json
 from evaluator.witness import Witness
@@ -49,7 +50,19 @@ class RecordedJudge:
             digest.update(path.parent.name.encode() + b"\0" + path.read_bytes())
         return {"kind": "recorded", "witnesses_sha256": digest.hexdigest()}
 
-    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> list[Claim]:
+    def check(self) -> None:
+        """There is nothing that could be missing."""
+
+    def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
+        """Nothing is spent."""
+
+    def stop(self) -> None:
+        """Nobody waits."""
+
+    def in_case(self, exhibits: Exhibits) -> RecordedJudge:
+        return self
+
+    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         recorded = self.witnesses(case.case)
         if not any(key[0] == criterion.criterion_index for key in recorded):
             raise JudgeError(f"no recorded witness for criterion {criterion.criterion_index} of {case.case}")
@@ -60,7 +73,7 @@ class RecordedJudge:
                 claims.append(Claim(sub.id, holds=False, witness=None))
                 continue
             claims.append(tried(sub.id, witness, attempt))
-        return claims
+        return Proposal(tuple(claims))
 
     def witnesses(self, case: str) -> dict[tuple[int, str], Witness]:
         """A case's witnesses by criterion and sub-requirement. Raises JudgeError when there are none."""

@@ -67,6 +67,8 @@ class PartView:
     text: str
     core: bool
     credits: list[tuple[Column, bool]]
+    said: list[tuple[str, str]]
+    """Who, and what they said: the judge's reason, the source it quoted, the refuter's word."""
     lowered: str
     steps_of: str
     steps: list[StepView]
@@ -154,6 +156,7 @@ def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf) -
         text=sub.text,
         core=sub.core,
         credits=[("judge", sub.proposed), ("card", sub.card), ("witnessed", sub.witnessed)],
+        said=_said(sub),
         lowered=rule_words(sub.lowered_by),
         steps_of="" if shown is None else _place(shown),
         steps=[] if shown is None else _steps(shown, folder, shelf),
@@ -162,6 +165,16 @@ def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf) -
         refused=[f"{_place(r)}: {line}" for r in sub.replays for line in r.refused_requests],
         program=_program(folder, sub.witness),
     )
+
+
+def _said(sub: SubResult) -> list[tuple[str, str]]:
+    lines = [("Judge", sub.reason)] if sub.reason else []
+    lines += [(f"{quoted.path}:{quoted.line}", quoted.quote) for quoted in sub.citations]
+    if sub.samples:
+        lines.append(("Samples", f"{sum(sub.samples)} of {len(sub.samples)} say that it holds"))
+    if sub.refutation:
+        lines.append(("Refuter", f"{in_words(sub.refutation.outcome)}: {sub.refutation.reason}"))
+    return lines
 
 
 def _place(replay: Replay) -> str:
@@ -181,7 +194,7 @@ def _steps(replay: Replay, folder: Path, shelf: Shelf) -> list[StepView]:
 
 
 def _replay(replay: Replay, preservation: bool) -> ReplayView:
-    wanted = "held"
+    wanted = "failed" if replay.purpose == "counter" else "held"
     what = f"{PURPOSE_WORDS[replay.purpose]} on the {_place(replay)}"
     if replay.app == "start":
         wanted = "held" if preservation else "failed"

@@ -17,6 +17,8 @@ PURPOSE_WORDS = {
     "vacuity": "Must tell the two applications apart",
     "vary": "With other inputs",
     "reload": "After a reload",
+    "counter": "The refuter's counter-witness, which shows a fault where it holds,",
+    "attack": "With inputs the refuter chose",
 }
 
 OUTCOME_WORDS = {

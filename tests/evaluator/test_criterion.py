@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.cases import Case, CriterionText
 from evaluator.criterion import Stage, judge_criterion
-from evaluator.judges.judge import Attempt, Claim
+from evaluator.judges.judge import Attempt, Claim, Proposal
 from evaluator.judges.recorded import tried
 from evaluator.records import CriterionPlan, CriterionRecord, Replay, SubRequirement
 from evaluator.witness import Witness
@@ -62,13 +62,15 @@ class ScriptedJudge:
     def describe(self) -> dict[str, Any]:
         return {}
 
-    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> list[Claim]:
-        return [
-            Claim(sub.id, holds=True, witness=None)
-            if sub.id in self.lazy
-            else tried(sub.id, self.witnesses[sub.id], attempt)
-            for sub in plan.sub_requirements
-        ]
+    def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
+        return Proposal(
+            tuple(
+                Claim(sub.id, holds=True, witness=None)
+                if sub.id in self.lazy
+                else tried(sub.id, self.witnesses[sub.id], attempt)
+                for sub in plan.sub_requirements
+            )
+        )
 
 
 @dataclass
