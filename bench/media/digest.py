@@ -46,12 +46,29 @@ def digest_of(path: Path, settings: Settings, name: str | None = None) -> Digest
 
     A damaged file has a digest that says so. Raises InfraError for trouble of this machine.
     """
-    source = {"name": name or path.name, "sha256": file_sha256(path), "bytes": path.stat().st_size}
+    source = {"name": name or path.name, **_content(path)}
     key = hashlib.sha256(json.dumps([VERSION, source, settings.describe()], sort_keys=True).encode()).hexdigest()
     folder = cache_folder("digests") / key
     if not _is_whole(folder):
         _make(path, source, settings, folder)
     return Digest(folder, digest(list_tree(folder)))
+
+
+def keep_digest(path: Path, settings: Settings, target: Path) -> str:
+    """Have the digest of the file at `path` in folder `target`, which is replaced; its tree digest."""
+    made = digest_of(path, settings)
+    if target.exists():
+        if digest(list_tree(target)) == made.sha256:
+            return made.sha256
+        shutil.rmtree(target)
+    shutil.copytree(made.folder, target)
+    return made.sha256
+
+
+def _content(path: Path) -> dict[str, Any]:
+    if path.is_symlink():
+        return {"sha256": hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest(), "bytes": 0}
+    return {"sha256": file_sha256(path), "bytes": path.stat().st_size}
 
 
 def _make(path: Path, source: dict[str, Any], settings: Settings, folder: Path) -> None:
@@ -79,6 +96,8 @@ def _transcript(found: Found, settings: Settings, scratch: Path, name: str) -> s
 
 
 def _read(path: Path, name: str, settings: Settings, scratch: Path, pictures: Path) -> Found:
+    if path.is_symlink():
+        return Found(unread=["all of it: it is a link, which is not followed"])
     job = {
         "name": name,
         "settings": {field: getattr(settings, field) for field in settings.__dataclass_fields__},
@@ -140,7 +159,8 @@ def _ended_by(number: int, settings: Settings) -> str:
 def _is_whole(folder: Path) -> bool:
     """Whether every file of a cached digest is as it was made."""
     try:
-        told = json.loads((folder / SUMMARY).read_bytes())["files"]
-        return all(file_sha256(folder / one["path"]) == one["sha256"] for one in told)
+        told = {one["path"]: one["sha256"] for one in json.loads((folder / SUMMARY).read_bytes())["files"]}
+        there = {entry.name for entry in folder.iterdir()}
+        return there == {SUMMARY, *told} and all(file_sha256(folder / name) == told[name] for name in told)
     except (OSError, ValueError, KeyError, TypeError):
         return False

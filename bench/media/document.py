@@ -21,7 +21,7 @@ def read_pdf(path: Path, settings: Settings, folder: Path, found: Found) -> None
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         locked = getattr(error, "err_code", None) == _PASSWORD
-        found.unread.append("all of it: it is encrypted" if locked else f"all of it: {one_line(error)}")
+        found.unread.append("all of it: it is encrypted" if locked else f"all of it: {found.said(error)}")
         return
     try:
         found.facts["Pages"] = str(len(document))

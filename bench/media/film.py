@@ -12,7 +12,7 @@ from bench.media.settings import Settings
 
 LOOK_EVERY_S = 0.5
 CHANGED = 0.4
-"""Mean difference of grey levels (0 to 255) over a 64 × 36 copy: about a line of text, or a small dialog."""
+"""Mean difference of red, green and blue (0 to 255) over a 64 × 36 copy: a line of text, or a small dialog."""
 KEPT = 48
 """Candidates held at once, as JPEG."""
 _SMALL = (64, 36)
@@ -104,7 +104,7 @@ def _look(media: Any, stream: Any, settings: Settings, errors: list[str], found:
         if first is not None and last_s - looked_s < LOOK_EVERY_S:
             continue
         looked_s = last_s
-        now = frame.reformat(*_SMALL, format="gray").to_ndarray().astype(np.int16)
+        now = frame.reformat(*_SMALL, format="rgb24").to_ndarray().astype(np.int16)
         score = 0.0 if before is None else float(np.abs(now - before).mean())
         before = now
         if first is None:

@@ -45,9 +45,17 @@ class Found(BaseModel):
         if text.strip():
             self.sections.append(Section(title=title, text=text))
 
+    def said(self, error: Exception) -> str:
+        """A reader's error, the same wherever the file lies."""
+        told = str(error).replace(self.hide, "the file") if self.hide else str(error)
+        return f"{type(error).__name__}: {one_line(told)}"
+
     def limit(self, said: str) -> None:
         if said not in self.limits:
             self.limits.append(said)
+
+    hide: str = Field(default="", exclude=True)
+    """The path on this machine, which readers put into their messages."""
 
     @contextmanager
     def part(self, what: str) -> Iterator[None]:
@@ -57,11 +65,11 @@ class Found(BaseModel):
         except MemoryError:
             self.unread.append(f"{what}: it needs more memory than a digest may take")
         except Exception as error:  # noqa: BLE001  (a damaged file makes its reader raise anything)
-            self.unread.append(f"{what}: {type(error).__name__}: {one_line(error)}")
+            self.unread.append(f"{what}: {self.said(error)}")
 
 
 def one_line(said: object, limit: int = 300) -> str:
-    """A reader's message in one line, without the path of the machine that read."""
+    """A reader's message or a file's own word in one line."""
     return " ".join(str(said).split())[:limit]
 
 

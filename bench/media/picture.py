@@ -81,7 +81,7 @@ def _load(image: Image, settings: Settings, found: Found) -> bool:
     try:
         image.load()
     except OSError as error:
-        found.unread.append(f"the end of the picture: {one_line(error)}")
+        found.unread.append(f"the end of the picture: {found.said(error)}")
         ImageFile.LOAD_TRUNCATED_IMAGES = True
         image.load()
         return False

@@ -26,7 +26,7 @@ MAX_OUTPUT_BYTES = 1024**3
 
 def read(path: Path, name: str, settings: Settings, folder: Path, wav: Path | None = None) -> Found:
     """Everything a digest tells of a file. Never raises for what is in it."""
-    found = Found()
+    found = Found(hide=str(path))
     if not path.stat().st_size:
         found.unread.append("all of it: it is empty")
         return found

@@ -85,7 +85,7 @@ def _describe(media: Any, found: Found) -> None:
         found.facts["Duration"] = f"{clock(media.duration / 1_000_000)} ({media.duration / 1_000_000:.2f} s)"
     for stream in media.streams:
         label = f"Stream {stream.index}"
-        language = f", language {stream.language}" if stream.language else ""
+        language = f", language {stream.language}" if stream.language not in (None, "und") else ""
         found.facts[label] = f"{stream.type}{_stream(stream)}{language}"
     tags = [f"{key}: {one_line(value)}" for key, value in sorted(media.metadata.items())[:MAX_TAGS]]
     found.text("Tags", "\n".join(tags))

@@ -12,6 +12,7 @@ import pytest
 
 from bench.errors import DataError, UsageError
 from bench.submission import seal_in_place
+from bench.tree import digest, list_tree
 from evaluator.cases import moved, read_cases
 from evaluator.prepare import prepare
 
@@ -156,3 +157,22 @@ def test_a_submission_no_serve_plan_can_be_thrown_off_by(tmp_path: Path) -> None
     assert learn_plan(tmp_path).kind == "static"
     (tmp_path / "package.json").write_text("[" * 100_000)
     assert npm_facts(tmp_path).broken
+
+
+def test_every_attachment_comes_with_its_digest_beside_cases_json(
+    make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = make_dataset({"one": {**APP, "_attachments/a b.txt": "wanted: blue"}}, root="attached")
+    (root / "cases/one/rubric.json").write_text(json.dumps(["First."]))
+    (tmp_path / "none").mkdir()
+    first = prepare(root, tmp_path / "none", tmp_path / "out").cases[0].attachments[0]
+    assert first.digest == "digests/one/_attachments/a b.txt"
+    folder = tmp_path / "out" / first.digest
+    assert "wanted: blue" in (folder / "digest.md").read_text()
+    assert first.digest_sha256 == digest(list_tree(folder))
+    before = (tmp_path / "out/cases.json").read_bytes()
+    prepare(root, tmp_path / "none", tmp_path / "out")
+    assert (tmp_path / "out/cases.json").read_bytes() == before
+    found = moved(read_cases(tmp_path / "out/cases.json"), tmp_path / "out", tmp_path / "deep/er")
+    there = found.cases[0].attachments[0].digest
+    assert there and (tmp_path / "deep/er" / there).resolve() == folder.resolve()
