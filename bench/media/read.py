@@ -30,8 +30,8 @@ def read(path: Path, name: str, settings: Settings, folder: Path, wav: Path | No
     if not path.stat().st_size:
         found.unread.append("all of it: it is empty")
         return found
-    found.kind = kind_of(path, name)
     with found.part("all of it"):
+        found.kind = kind_of(path, name)
         match found.kind:
             case "audio" | "video":
                 read_recording(path, settings, folder, found, wav)
@@ -57,7 +57,8 @@ def main(source: str, folder: str, job_file: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     wav = Path(job["wav"]) if settings.asr else None
     found = read(Path(source), job["name"], settings, Path(folder), wav)
-    Path(job["found"]).write_text(json.dumps(found.model_dump()), encoding="utf-8")  # lone surrogates as escapes
+    told = json.dumps(found.model_dump(), ensure_ascii=False)
+    Path(job["found"]).write_bytes(told.encode("utf-8", "replace"))  # lone surrogates are no text
 
 
 if __name__ == "__main__":

@@ -164,14 +164,14 @@ def test_every_attachment_comes_with_its_digest_beside_cases_json(
 ) -> None:
     root = make_dataset({"one": {**APP, "_attachments/a b.txt": "wanted: blue"}}, root="attached")
     (root / "cases/one/rubric.json").write_text(json.dumps(["First."]))
-    (tmp_path / "none").mkdir()
-    first = prepare(root, tmp_path / "none", tmp_path / "out").cases[0].attachments[0]
+    shutil.copytree(root / "cases/one/project", tmp_path / "made/one")
+    first = prepare(root, tmp_path / "made", tmp_path / "out").cases[0].attachments[0]
     assert first.digest == "digests/one/_attachments/a b.txt"
     folder = tmp_path / "out" / first.digest
     assert "wanted: blue" in (folder / "digest.md").read_text()
     assert first.digest_sha256 == digest(list_tree(folder))
     before = (tmp_path / "out/cases.json").read_bytes()
-    prepare(root, tmp_path / "none", tmp_path / "out")
+    prepare(root, tmp_path / "made", tmp_path / "out")
     assert (tmp_path / "out/cases.json").read_bytes() == before
     found = moved(read_cases(tmp_path / "out/cases.json"), tmp_path / "out", tmp_path / "deep/er")
     there = found.cases[0].attachments[0].digest

@@ -328,3 +328,13 @@ def test_transparency_and_animation_survive_as_a_still(made: Make, tmp_path: Pat
     digest = made(tmp_path / "moving.gif")
     assert digest.summary["facts"]["Pictures in it"] == "2; the first is shown"
     assert "picture.png" in digest.names
+
+
+def test_an_archive_with_a_broken_directory_never_raises(made: Make, tmp_path: Path) -> None:
+    whole = document(tmp_path / "whole.docx", paragraph("x" * 500)).read_bytes()
+    start = whole.index(b"PK\x01\x02")
+    for number, place in enumerate(range(start + 4, len(whole), 3)):
+        if number % 6 == 0:
+            (tmp_path / "broken.bin").write_bytes(whole[:place] + b"\xff\xfe\xff" + whole[place + 3 :])
+            digest = made(tmp_path / "broken.bin")
+            assert digest.summary["unread"] or "## Text" in digest.text or digest.summary["limits"]
