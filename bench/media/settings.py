@@ -31,8 +31,8 @@ class Settings:
     pdf_pages: int = 500
     max_image_pixels: int = 120_000_000
     max_frame_pixels: int = 40_000_000
-    full_decode_pixels: int = 12_000_000_000
-    """Pixels of a film that are decoded frame by frame (about three minutes of 1080p at 30 frames a second); of the
+    full_decode_pixels: int = 20_000_000_000
+    """Pixels of a film that are decoded frame by frame (about five minutes of 1080p at 30 frames a second); of the
     rest only the frames its encoder made whole."""
     audio_s: int = 3 * 3600
     archive_member_bytes: int = 24 * 1024 * 1024
