@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.errors import DataError, UsageError
 from bench.layout import ANNOTATIONS, ATTACHMENTS, CASES, DATASET_CARD, EVALUATION_ROOT, PROJECT, QUERIES, SOLVER_ROOT
@@ -25,6 +25,7 @@ __all__ = [
     "PROJECT",
     "QUERIES",
     "VERSION_CONTROL",
+    "AttachmentDigest",
     "Dataset",
     "Task",
     "find_asset",
@@ -37,6 +38,15 @@ VERSION_CONTROL = ".git"
 """No part of an application, at any depth, as a folder, file or link."""
 
 
+class AttachmentDigest(NamedTuple):
+    """An attachment, by its path below `project`, and the folder with its digest (`bench.media`)."""
+
+    attachment: str
+    folder: Path
+    sha256: str
+    """Tree digest of the folder."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One case of an extracted root. Asset paths are relative to `project`, in name order."""
@@ -45,6 +55,8 @@ class Task:
     folder: Path
     queries: tuple[str, ...]
     """Every entry of user_queries.json, in order, verbatim (`bench.queries`)."""
+    digests: tuple[AttachmentDigest, ...] | None = None
+    """What agents get of the attachments instead of the files themselves, in their order; None: the files."""
 
     @property
     def project(self) -> Path:

@@ -25,12 +25,15 @@ class CriterionText(Strict):
 
 
 class AttachmentFacts(Strict):
-    """One attachment: path below the application, kind, size and hash."""
+    """One attachment: path below the application, kind, size and hash; the folder with its digest (`cdb.digest/1`)
+    and that folder's tree digest, None in a file made before there were digests."""
 
     path: str
     kind: str
     bytes: int
     sha256: str
+    digest: str | None = None
+    digest_sha256: str | None = None
 
 
 class SubmissionFacts(Strict):
@@ -121,7 +124,12 @@ def moved(cases: Cases, source: Path, target: Path) -> Cases:
 
     changed = []
     for case in cases.cases:
-        update: dict[str, Any] = {"project": move(case.project)}
+        update: dict[str, Any] = {
+            "project": move(case.project),
+            "attachments": [
+                one.model_copy(update={"digest": one.digest and move(one.digest)}) for one in case.attachments
+            ],
+        }
         if case.annotation:
             update["annotation"] = move(case.annotation)
         if case.submission:

@@ -8,6 +8,8 @@ from typing import Any
 
 from bench.errors import CdbError, DataError
 from bench.journal import of_type, read_journal
+from bench.media.digest import keep_digest
+from bench.media.settings import settings_of
 from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, who_made
 from bench.task import Task, open_dataset
 from bench.tree import file_sha256
@@ -104,7 +106,7 @@ def _case(
         case=task.case_id,
         request="\n\n".join(task.queries),
         attachment=primary_kind(task.attachments),
-        attachments=[_attachment(task, name) for name in task.attachments],
+        attachments=[_attachment(task, name, out, progress) for name in task.attachments],
         annotation=relative(task.project / task.annotations[0], out) if task.annotations else None,
         project=relative(task.project, out),
         start_digest=task.start_digest,
@@ -128,9 +130,20 @@ def _serve_plan(task: Task) -> tuple[ServePlan | None, str]:
         return None, str(error)
 
 
-def _attachment(task: Task, name: str) -> AttachmentFacts:
+def _attachment(task: Task, name: str, out: Path, progress: Progress) -> AttachmentFacts:
+    """Facts and digest, the latter copied from the cache into `out/digests/CASE/`, so that `out` stands alone."""
     path = task.project / name
-    return AttachmentFacts(path=name, kind=kind_of(name), bytes=path.stat().st_size, sha256=file_sha256(path))
+    progress(f"{task.case_id}: digest of {name}")
+    kept = out / "digests" / task.case_id / name
+    digest_sha256 = keep_digest(path, settings_of(), kept)
+    return AttachmentFacts(
+        path=name,
+        kind=kind_of(name),
+        bytes=path.stat().st_size,
+        sha256=file_sha256(path),
+        digest=relative(kept, out),
+        digest_sha256=digest_sha256,
+    )
 
 
 def _submission(

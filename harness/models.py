@@ -17,7 +17,7 @@ from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, default_ups
 
 EGRESS = ("none", "frozen", "open")
 MEDIA = ("native", "digest")
-_BUILT = {"egress": ("none",), "media": ("native",)}
+_BUILT = {"egress": ("none",), "media": MEDIA}
 
 
 @dataclass(frozen=True)

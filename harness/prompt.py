@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.task import Task
+from harness.digests import text_paths
 from sandboxes.sandbox import WORKSPACE
 
 
@@ -29,5 +30,9 @@ def _footer(task: Task) -> str:
         "There is no network.",
     ]
     lines += [f"Annotated screenshot: {WORKSPACE}/{name}" for name in task.annotations]
-    lines += [f"Attachment: {WORKSPACE}/{name}" for name in task.attachments]
+    digests = text_paths(task)
+    for name in task.attachments:
+        lines.append(f"Attachment: {WORKSPACE}/{name}")
+        if name in digests:
+            lines.append(f"  What is in it, as text, with pictures in the same folder: {digests[name]}")
     return "\n".join(lines) + "\n"

@@ -12,12 +12,15 @@ from bench.activity import Activity
 from bench.errors import UsageError
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
+from bench.media.settings import Settings as DigestSettings
+from bench.media.settings import settings_of
 from bench.outcomes import TRIAL, wanted
 from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
 from bench.usage import cost_usd
 from harness.agents.agent import Agent
+from harness.digests import hashes, identity, with_digests
 from harness.line import ModelSettings
 from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
@@ -87,9 +90,12 @@ def solve(
     Raises UsageError when the entry was begun under another identity or another process writes it, Interrupted
     after SIGINT or SIGTERM (finished trials are kept, running containers are killed).
     """
+    digesting = settings_of() if settings.conditions.media == "digest" else None
+    if digesting:
+        dataset = with_digests(dataset, digesting, progress)
     entry = settings.out / entry_name(agent, settings.attempt)
     submissions = settings.submissions or entry / "submissions"
-    hold_identity(entry, _identity(dataset, agent, settings))
+    hold_identity(entry, _identity(dataset, agent, settings, digesting))
     with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(on_stop) as stop:
         done = finished(entry, submissions)
         last = last_trials(entry)
@@ -184,12 +190,15 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
         flags=tuple(manifest.flags),
+        digests=hashes(task),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})
     return result
 
 
-def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[str, Any]:
+def _identity(
+    dataset: Dataset, agent: Agent, settings: SolveSettings, digesting: DigestSettings | None
+) -> dict[str, Any]:
     return {
         "step": "solve",
         "entry": {"agent": agent.name, "model": agent.model, "harness": "cdb", "attempt": settings.attempt},
@@ -199,7 +208,10 @@ def _identity(dataset: Dataset, agent: Agent, settings: SolveSettings) -> dict[s
         "image": settings.image,
         "limits": asdict(settings.limits),
         "timeout_s": settings.timeout_s,
-        "conditions": settings.conditions.describe(),
+        "conditions": {
+            **settings.conditions.describe(),
+            **({"digest": identity(dataset, digesting)} if digesting else {}),
+        },
         **({"model": settings.model_identity} if settings.model_identity else {}),
         "versions": versions(),
     }

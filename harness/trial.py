@@ -24,6 +24,7 @@ from bench.submission import SubmissionManifest, describe_entries, seal
 from bench.task import VERSION_CONTROL, Task
 from harness.account import copy_logs, take_account, tell
 from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
+from harness.digests import hashes, put_digests
 from harness.ending import Decision
 from harness.line import Line, ModelSettings, open_line
 from harness.patch import write_patch
@@ -77,6 +78,9 @@ class TrialResult:
     account: dict[str, Any] = field(default_factory=dict)
     """What gateway and agent say: calls, tokens, cost, waiting, `reported_*` (docs/records.md)."""
 
+    digests: dict[str, str] = field(default_factory=dict)
+    """attachment → hash of the digest the agent was given of it; empty where it was given the files alone."""
+
     def record(self) -> dict[str, Any]:
         return {"type": "trial", **self.__dict__}
 
@@ -91,6 +95,12 @@ def run_trial(
     setting with which no trial of the run can work.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    return replace(_tried(task, agent, settings, folder, open_sandbox), digests=hashes(task))
+
+
+def _tried(
+    task: Task, agent: Agent, settings: TrialSettings, folder: Path, open_sandbox: SandboxFactory
+) -> TrialResult:
     began = time.monotonic()
     try:
         return _solve(task, agent, settings, folder, open_sandbox)
@@ -287,6 +297,7 @@ def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> None:
                 (home / name).write_bytes(source)
             else:
                 shutil.copyfile(source, home / name)
+        put_digests(task, home)
         sandbox.put_tree(home, HOME)
         _put_application(sandbox, task)
 

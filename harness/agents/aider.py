@@ -10,6 +10,7 @@ from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reporte
 from harness.agents.command_line import CommandLineAgent
 from harness.agents.media import counts, native_media
 from harness.agents.opencode import CONTEXT_TOKENS, OUTPUT_TOKENS
+from harness.digests import text_paths
 from harness.prompt import typed_prompt
 from sandboxes.sandbox import HOME
 
@@ -57,6 +58,8 @@ class Aider(CommandLineAgent):
             argv += [f"--{kind}-history-file", f"{HOME}/{_HISTORY}/{kind}.md"]
         for one in media:
             argv += ["--read", one.home_path]
+        for path in text_paths(task).values():  # it opens no file outside the application by itself
+            argv += ["--read", path]
         return Launch(
             argv=argv,
             env={**access.env, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "TERM": "dumb"},

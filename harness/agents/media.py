@@ -53,11 +53,16 @@ def kind_of(name: str) -> MediaKind | None:
 
 
 def native_media(task: Task, kinds: Iterable[MediaKind]) -> list[Media]:
-    """Annotation first, then attachments, of those kinds, small enough and few enough to be handed over whole."""
+    """Annotation first, then attachments, of those kinds, small enough and few enough to be handed over whole.
+
+    Where a task comes with digests, no attachment is: what one agent can take and another cannot makes no difference
+    then. The annotation is part of the request and stays.
+    """
     wanted = set(kinds)
     found: list[Media] = []
     room = MAX_INLINE_TOTAL_BYTES
-    for name in (*task.annotations, *task.attachments):
+    attachments = task.attachments if task.digests is None else ()
+    for name in (*task.annotations, *attachments):
         suffix, kind = PurePosixPath(name).suffix.lower(), kind_of(name)
         source = task.project / name
         if kind not in wanted or kind is None or source.is_symlink():

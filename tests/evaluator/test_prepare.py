@@ -12,6 +12,7 @@ import pytest
 
 from bench.errors import DataError, UsageError
 from bench.submission import seal_in_place
+from bench.tree import digest, list_tree
 from evaluator.cases import moved, read_cases
 from evaluator.prepare import prepare
 
@@ -200,3 +201,22 @@ def test_c123_one_corrupt_rubric_leaves_the_other_cases_alone_and_the_result_inc
         "the rubric cannot be read",
     )
     assert scores["columns"]["witnessed"]["strict"]["mean"] == 100.0
+
+
+def test_every_attachment_comes_with_its_digest_beside_cases_json(
+    make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = make_dataset({"one": {**APP, "_attachments/a b.txt": "wanted: blue"}}, root="attached")
+    (root / "cases/one/rubric.json").write_text(json.dumps(["First."]))
+    shutil.copytree(root / "cases/one/project", tmp_path / "made/one")
+    first = prepare(root, tmp_path / "made", tmp_path / "out").cases[0].attachments[0]
+    assert first.digest == "digests/one/_attachments/a b.txt"
+    folder = tmp_path / "out" / first.digest
+    assert "wanted: blue" in (folder / "digest.md").read_text()
+    assert first.digest_sha256 == digest(list_tree(folder))
+    before = (tmp_path / "out/cases.json").read_bytes()
+    prepare(root, tmp_path / "made", tmp_path / "out")
+    assert (tmp_path / "out/cases.json").read_bytes() == before
+    found = moved(read_cases(tmp_path / "out/cases.json"), tmp_path / "out", tmp_path / "deep/er")
+    there = found.cases[0].attachments[0].digest
+    assert there and (tmp_path / "deep/er" / there).resolve() == folder.resolve()

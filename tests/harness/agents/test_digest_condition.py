@@ -1,0 +1,35 @@
+"""Under `media: digest` a real command line is told of digests, and hands its model the annotation and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from agent_trials import ALL, PHOTO, PICTURE, Seen, base64_of, script
+
+from bench.media.settings import Settings
+from bench.task import Dataset, Task
+from harness.agents.catalogue import COMMAND_LINES
+from harness.digests import hashes, with_digests
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.mark.parametrize("name", sorted({*ALL, "aider"}))
+def test_the_photo_is_a_digest_and_only_the_annotation_is_native(
+    trial: Callable[..., Seen], task: Callable[..., Task], name: str
+) -> None:
+    plain = task()
+    dataset = with_digests(Dataset(plain.folder, "one", (plain,), ("one",)), Settings(), lambda _line: None)
+    seen = trial(name, {"turns": script(name, "echo hello > hello.txt")}, case=dataset.tasks[0])
+    assert (seen.result.outcome, seen.result.reason) == ("ok", "")
+    assert seen.result.digests == hashes(dataset.tasks[0])
+    assert "/home/agent/digest/01-photo-.png/digest.md" in seen.prompts[0]
+    assert base64_of(PHOTO) not in "".join(seen.prompts)
+    if "image" in COMMAND_LINES[name]("m").modalities and name != "qwen-code":  # which re-encodes pictures
+        assert base64_of(PICTURE) in seen.prompts[0]
+        assert seen.result.account["media"]["image"] >= 1
+    if name == "aider":
+        assert "- Size: 50 × 70 pixels" in json.dumps(json.loads(seen.requests[-1]["body"]), ensure_ascii=False)
+    assert seen.manifest and seen.manifest.changes == ["added: hello.txt"]
