@@ -19,6 +19,7 @@ from harness.agents.agent import Agent
 from harness.line import ModelSettings
 from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
+from sandboxes.egress.client import Egress
 from sandboxes.sandbox import Limits
 
 MAX_TRIES = 3
@@ -41,6 +42,7 @@ class SolveSettings:
     keep_failed: bool = False
     conditions: Conditions = field(default_factory=Conditions)
     models: ModelSettings | None = None
+    egress: Egress | None = None
     model_identity: dict[str, Any] = field(default_factory=dict)
     """What the lock keeps of upstream and budget."""
 
@@ -112,6 +114,7 @@ def _trial_job(
         limits=settings.limits,
         keep_failed=settings.keep_failed,
         models=settings.models,
+        egress=settings.egress,
         report=lambda line: progress(f"{agent.name}: {line}"),
     )
 
