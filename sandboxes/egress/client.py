@@ -33,6 +33,8 @@ SOCKET = "egress.sock"
 PORT = 8081
 START_S = 30.0
 STOP_S = 10.0
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+"""What the proxy's process is given of ours: it speaks with strangers and needs no key."""
 _BY_HAND = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
             "PIP_CERT", "npm_config_cafile")  # fmt: skip
 
@@ -139,7 +141,8 @@ def _start(policy: EgressPolicy, socket: Path, folder: Path) -> subprocess.Popen
     told.write_text(policy.model_dump_json(), encoding="utf-8")
     argv = [sys.executable, "-m", "sandboxes.egress", "--policy", str(told), "--socket", str(socket)]
     home = str(Path(__file__).resolve().parent.parent.parent)
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))}
+    env = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     with (folder / "egress-errors.txt").open("wb") as errors:
         process = subprocess.Popen(
             [*argv, "--folder", str(folder)],

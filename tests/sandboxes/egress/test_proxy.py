@@ -302,6 +302,12 @@ def test_the_proxy_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     assert (tmp_path / "egress.json").is_file()
 
 
+def test_the_proxy_is_given_no_key_of_the_operator(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    trial = start()
+    assert b"sk-secret" not in Path(f"/proc/{trial.pid}/environ").read_bytes()
+
+
 def test_hosts_are_compared_as_names() -> None:
     assert host_name(" Bücher.Example. ") == "xn--bcher-kva.example"
     assert is_blocked("a.github.com", DATASET_HOSTS) and not is_blocked("notgithub.com", DATASET_HOSTS)
