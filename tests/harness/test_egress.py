@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 import yaml
 from fake_cdn import Cdn, running
+from fakes.model_server import ModelServer, run, say
 
+from bench.cache import cache_folder
 from bench.errors import UsageError
 from bench.frozen_store import FrozenEntry, FrozenIndex, keep_blob, open_store, write_index
 from bench.journal import read_journal
@@ -32,10 +35,21 @@ from sandboxes.egress.client import Egress, TrialEgress
 from sandboxes.engine import engine
 from sandboxes.images import image_tag
 from sandboxes.owner import this_process
+from sandboxes.packs.recipe import RECIPES
+from sandboxes.packs.store import find_pack
 
 pytestmark = pytest.mark.docker
+REPOSITORY = Path(__file__).parent.parent.parent
+USERS_PACKS = cache_folder("agents")
 Cdb = Callable[..., "subprocess.CompletedProcess[str]"]
 SCRIPT = "export const answer = 42\n"
+
+
+@pytest.fixture
+def packs(own_cache: None) -> None:
+    shown = Path(os.environ["CDB_CACHE"]) / "agents"
+    if not shown.exists():
+        shown.symlink_to(USERS_PACKS, target_is_directory=True)
 
 
 def entry(folder: Path, url: str, body: str, kind: str = "text/javascript", final: str = "") -> FrozenEntry:
@@ -67,7 +81,7 @@ def solve_under(
 ) -> Callable[..., tuple[SolveSummary, dict[str, Any]]]:
     """Solves with a bash script under conditions; the summary, and each case's trial record."""
 
-    def run(
+    def solved(
         script: str,
         conditions: Conditions,
         cases: tuple[str, ...] = ("one",),
@@ -93,7 +107,7 @@ def solve_under(
         records = read_journal(summary.entry / "journal.jsonl").records
         return summary, {record["case"]: record for record in records if record["type"] == "trial"}
 
-    return run
+    return solved
 
 
 def logged(summary: SolveSummary, case: str = "one") -> list[dict[str, Any]]:
@@ -349,3 +363,29 @@ def test_a_damaged_store_is_refused(tmp_path: Path) -> None:
         Conditions("frozen", frozen=folder).check()
     with pytest.raises(UsageError, match="choose one of none, frozen, open"):
         Conditions("opne").check()
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini-cli", "mini-swe-agent"])
+def test_an_agents_model_calls_do_not_go_through_its_proxy(
+    run_cdb: Cdb, tmp_path: Path, packs: None, store: Path, name: str
+) -> None:
+    """Real command lines: the gateway is reached past the proxy, the agent's own tools through it."""
+    assert find_pack(RECIPES[name]), f"{name} is not installed: cdb agents install {name}"
+    protocol = find_agent(name, "model-1").protocol
+    end = run("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT") if name == "mini-swe-agent" else say("Done.")
+    scenario = {"turns": [[run("curl -sS https://cdn.example/lib.js > lib.js")], [end]]}
+    with ModelServer(scenario, key="the-real-key") as server:
+        upstream = {"base_url": server.address, "protocols": [protocol], "key_env": "FAKE_KEY"}
+        (tmp_path / "gateway.yaml").write_text(yaml.safe_dump({"upstreams": {"fake": upstream}}))
+        args = ["solve", "--dataset", REPOSITORY / "harness/sample", "--agent", name, "--model", "model-1", "--json"]
+        args += ["--gateway", tmp_path / "gateway.yaml", "--upstream", "fake", "--out", tmp_path / "run"]
+        args += ["--only", "task-board", "--egress", "frozen", "--frozen", store]
+        done = run_cdb(args, env={"FAKE_KEY": "the-real-key"})
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["outcomes"] == {"task-board": "ok"}
+    assert (Path(told["submissions"]) / "task-board/lib.js").read_text() == SCRIPT
+    lines = (Path(told["entry"]) / "trials/task-board/1/egress.jsonl").read_text().splitlines()
+    asked = [json.loads(line) for line in lines]
+    assert ("cdn.example", "answered") in {(line["host"], line["outcome"]) for line in asked}
+    assert not [line for line in asked if line["host"] in ("127.0.0.1", "localhost")]
