@@ -13,8 +13,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.errors import CdbError
 from sandboxes.egress.policy import EgressPolicy
@@ -32,9 +33,23 @@ def _await_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) ->
         loop.call_soon_threadsafe(stop.set)
 
 
+def _tell_a_few(most: int = 20) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Tells of the first troubles that no connection's line tells of: an agent must not fill the disk with them."""
+    left = most
+
+    def tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            loop.default_exception_handler(context)
+
+    return tell
+
+
 async def _serve(policy: EgressPolicy, socket: Path, folder: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_tell_a_few())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     threading.Thread(target=_await_end_of_stdin, args=(loop, stop), daemon=True).start()

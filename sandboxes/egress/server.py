@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sandboxes.open_fetch import FetchFailed, FetchRefused, address_parts
 
 _LOGGED_CHARS = 500
 _BACKLOG = 128
+_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}\Z")
 _END_S = 3.0
 
 
@@ -78,6 +80,11 @@ class EgressServer:
             said = str(error) or type(error).__name__
             line.outcome = "failed" if line.outcome != "answered" else line.outcome
             await self._turn_away(line, agent, 502, said)
+        except Exception as error:  # noqa: BLE001  (one ask must not end the proxy; it is told in its line)
+            line.outcome, line.reason = (
+                "failed",
+                f"a fault of the proxy: {type(error).__name__}: {error}"[:_LOGGED_CHARS],
+            )
 
     async def _connect(self, head: Head, line: EgressLine, agent: Streams) -> None:
         if not head.target.rpartition(":")[2].isdigit():
@@ -120,6 +127,8 @@ class EgressServer:
         scheme, host, port, target = address_parts(url)
         if origin and (host, port) != (line.host, line.port):
             raise FetchRefused("its target is no path")
+        if not _HOST.match(host):
+            raise FetchRefused("its host is no name and no address")
         line.host, line.port = host.rstrip(".").lower(), port
         if is_blocked(line.host, self._policy.blocked):
             line.outcome = "blocked"

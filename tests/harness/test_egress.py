@@ -112,7 +112,7 @@ def solve_under(
 
 def logged(summary: SolveSummary, case: str = "one") -> list[dict[str, Any]]:
     lines = (summary.entry / f"trials/{case}/1/egress.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return sorted((json.loads(line) for line in lines), key=lambda line: line["at"])
 
 
 FROZEN_SCRIPT = r"""

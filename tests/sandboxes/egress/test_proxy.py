@@ -66,9 +66,10 @@ def get(trial: TrialEgress, url: str, more: str = "") -> bytes:
 
 
 def ended(trial: TrialEgress) -> tuple[EgressSums, list[dict[str, Any]]]:
+    """Sums and lines; lines are written as asks end, and sorted here as they began."""
     trial.close()
     lines = (trial.folder / "egress.jsonl").read_text().splitlines()
-    return trial.sums(), [json.loads(line) for line in lines]
+    return trial.sums(), sorted((json.loads(line) for line in lines), key=lambda line: line["at"])
 
 
 def test_an_allowed_host_is_reached_and_logged(start: Start, cdn: Cdn) -> None:
@@ -199,9 +200,13 @@ def test_a_body_goes_through_in_both_forms(start: Start, cdn: Cdn) -> None:
 def test_garbage_is_refused_and_logged(start: Start) -> None:
     trial = start()
     for raw in (b"\x16\x03\x01 tls?\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://a/ HTTP/1.1\r\n\r\n",
-                b"CONNECT nowhere HTTP/1.1\r\n\r\n", b"GET https://a.test/ HTTP/1.1\r\n\r\n"):  # fmt: skip
-        assert b"403" in say(trial, raw)
-    assert ended(trial)[0].refused == 5
+                b"CONNECT nowhere HTTP/1.1\r\n\r\n", b"GET https://a.test/ HTTP/1.1\r\n\r\n",
+                b"GET http://a\x00b/ HTTP/1.1\r\n\r\n", b"GET http://" + b"a." * 2000 + b"b/ HTTP/1.1\r\n\r\n",
+                b"GET http://a%00b/ HTTP/1.1\r\n\r\n", b"CONNECT [::1:80 HTTP/1.1\r\n\r\n",
+                b"GET http://u:p@a.test/ HTTP/1.1\r\n\r\n", b"GET http://a.test:99999/ HTTP/1.1\r\n\r\n"):  # fmt: skip
+        assert b"403" in say(trial, raw), raw
+    assert ended(trial)[0].refused == 11
+    assert (trial.folder / "egress-errors.txt").read_bytes() == b""
 
 
 def test_slow_callers_are_ended_and_do_not_keep_others_out(start: Start, cdn: Cdn) -> None:
