@@ -202,6 +202,16 @@ def solve(
     max_requests: Annotated[int, typer.Option(min=0, help="The same in model calls.")] = 400,
     hosted_tools: Annotated[bool, typer.Option(help="Let the provider's own web search and the like run.")] = False,
     egress: Annotated[str, typer.Option(help="Network of the agent: none, frozen or open.")] = "none",
+    frozen: Annotated[
+        Path | None, typer.Option(help="The recorded resources of --egress frozen (`cdb dataset freeze`).")
+    ] = None,
+    block: Annotated[
+        list[str] | None, typer.Option(help="A host, and all below it, refused beside the dataset's own.")
+    ] = None,
+    allow_private: Annotated[
+        list[str] | None,
+        typer.Option(help="ADDRESS:PORT that --egress open may reach although it is not public. Recorded."),
+    ] = None,
     media: Annotated[
         str, typer.Option(help="native, or digest: the same texts and frames for every agent.")
     ] = "native",
@@ -223,7 +233,7 @@ def solve(
     """Let an agent solve tasks in isolated containers; seal what it leaves as submissions."""
     from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
-    from harness.models import Conditions, ModelWish, model_settings
+    from harness.models import Conditions, ModelWish, model_settings, open_egress
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
@@ -235,7 +245,8 @@ def solve(
     from sandboxes.reap import reap
 
     chosen = find_agent(agent, model)
-    conditions = Conditions(egress, hosted_tools, media)
+    allowed = tuple(sorted({_address(text) for text in allow_private or []}))
+    conditions = Conditions(egress, hosted_tools, media, frozen, tuple(block or ()), allowed)
     conditions.check()
     wish = ModelWish(
         gateway, upstream, Caps(usd=max_usd or None, tokens=max_tokens or None, requests=max_requests or None)
@@ -246,10 +257,14 @@ def solve(
     tasks = open_solver_inputs(dataset, _ids(only))
     reap()
     check_no_egress(image_tag("base"))
-    with model_settings(chosen, wish, conditions) as models:
+    image = image_tag("solver")
+    with (
+        model_settings(chosen, wish, conditions) as models,
+        open_egress(conditions, image=image, run=out.name or "run") as way_out,
+    ):
         settings = SolveSettings(
             out=out,
-            image=image_tag("solver"),
+            image=image,
             submissions=submissions,
             attempt=attempt,
             timeout_s=timeout,
@@ -261,6 +276,7 @@ def solve(
             await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
             conditions=conditions,
             models=models,
+            egress=way_out,
             model_identity=identity,
         )
         summary = solve_entry(tasks, chosen, settings, DockerSandbox, _progress, kill_open_sandboxes)

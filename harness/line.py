@@ -56,9 +56,7 @@ class Line:
         if self.trial is None:
             return
         sandbox.spawn(self.trial.forward_argv, cwd="/", log="/tmp/gateway.log")
-        port = self.trial.base_url.rpartition(":")[2]
-        if not sandbox.exec(["python3", "-I", "-c", _CONNECT, port], deadline_s=30).ok:
-            raise InfraError("the forwarder in the container does not listen, so no model could be reached")
+        wait_for_port(sandbox, int(self.trial.base_url.rpartition(":")[2]), "so no model could be reached")
 
     def summary(self) -> TrialSummary | None:
         """Calls so far, all of them once the line is closed; None without a model."""
@@ -68,6 +66,12 @@ class Line:
         """No call is let through any more."""
         if self.trial:
             self.trial.close()
+
+
+def wait_for_port(sandbox: Sandbox, port: int, otherwise: str) -> None:
+    """Return once something listens on a port of the container's own. Raises InfraError."""
+    if not sandbox.exec(["python3", "-I", "-c", _CONNECT, str(port)], deadline_s=30).ok:
+        raise InfraError(f"the forwarder in the container does not listen on {port}, {otherwise}")
 
 
 @contextmanager

@@ -6,18 +6,21 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bench.errors import UsageError
+from bench.frozen_store import open_store
 from harness.agents.agent import Agent
 from harness.line import ModelSettings
+from sandboxes.egress.client import Egress
+from sandboxes.egress.policy import DATASET_HOSTS, EgressPolicy, Mode, host_name
 from sandboxes.gateway.client import Gateway
 from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, default_upstreams, load_config
 
 EGRESS = ("none", "frozen", "open")
 MEDIA = ("native", "digest")
-_BUILT = {"egress": ("none",), "media": MEDIA}
 
 
 @dataclass(frozen=True)
@@ -27,19 +30,71 @@ class Conditions:
     egress: str = "none"
     hosted_tools: bool = False
     media: str = "native"
+    frozen: Path | None = None
+    """The store that `frozen` answers from."""
+    blocked: tuple[str, ...] = ()
+    """Hosts that are refused and flagged beside the dataset's own."""
+    allowed: tuple[tuple[str, int], ...] = ()
+    """(address, port) pairs that `open` may reach although they are not public."""
 
     def check(self) -> None:
-        """Raises UsageError for a condition that does not exist, or that is named and not built."""
+        """Raises UsageError for a condition that does not exist, or settings that do not go together."""
         for name, value, known in (("egress", self.egress, EGRESS), ("media", self.media, MEDIA)):
             if value not in known:
                 raise UsageError(f"--{name} {value!r} is not known; choose one of {', '.join(known)}")
-            if value not in _BUILT[name]:
-                raise UsageError(
-                    f"--{name} {value} is named by the protocol but not built yet; only {', '.join(_BUILT[name])} is"
-                )
+        self._check_egress()
 
-    def describe(self) -> dict[str, str]:
-        return {"egress": self.egress, "hosted_tools": "on" if self.hosted_tools else "off", "media": self.media}
+    def _check_egress(self) -> None:
+        """Raises UsageError for settings that do not go together, DataError for a damaged store."""
+        if (self.egress == "frozen") != (self.frozen is not None):
+            raise UsageError(
+                "--egress frozen answers from a store: name it with --frozen STORE (cdb dataset freeze makes one); "
+                "--frozen means nothing without it"
+            )
+        if self.blocked and self.egress == "none":
+            raise UsageError("--block means nothing under --egress none, where no host is reached")
+        if self.allowed and self.egress != "open":
+            raise UsageError("--allow-private means nothing without --egress open")
+        self.describe()  # opens the store, and reads the names that are to be blocked
+
+    @cached_property
+    def frozen_digest(self) -> str | None:
+        """What the store answers. Raises UsageError for a wrong folder, DataError for a damaged one."""
+        return open_store(self.frozen).digest if self.frozen else None
+
+    @property
+    def policy(self) -> EgressPolicy | None:
+        """What the trials' proxies are told; None where there are none. Raises UsageError."""
+        if self.egress == "none":
+            return None
+        blocked = sorted({*DATASET_HOSTS, *map(host_name, self.blocked)})
+        mode: Mode = "frozen" if self.egress == "frozen" else "open"
+        store = self.frozen.resolve() if self.frozen else None
+        return EgressPolicy(mode=mode, blocked=tuple(blocked), store=store, allowed=self.allowed)
+
+    def describe(self) -> dict[str, Any]:
+        """For the run's lock."""
+        told: dict[str, Any] = {
+            "egress": self.egress, "hosted_tools": "on" if self.hosted_tools else "off", "media": self.media,
+        }  # fmt: skip
+        if self.frozen_digest:
+            told["frozen"] = self.frozen_digest
+        if policy := self.policy:
+            told["blocked"] = list(policy.blocked)
+        if self.allowed:
+            told["allowed"] = [f"{address}:{port}" for address, port in sorted(self.allowed)]
+        return told
+
+
+@contextmanager
+def open_egress(conditions: Conditions, *, image: str, run: str) -> Iterator[Egress | None]:
+    """The way out that all trials of an entry share; None where there is none. Raises InfraError."""
+    policy = conditions.policy
+    if policy is None:
+        yield None
+        return
+    with Egress(policy, image=image, run=run) as egress:
+        yield egress
 
 
 @dataclass(frozen=True)

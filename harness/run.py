@@ -24,6 +24,7 @@ from harness.digests import hashes, identity, with_digests
 from harness.line import ModelSettings
 from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
+from sandboxes.egress.client import Egress
 from sandboxes.sandbox import Limits
 
 MAX_TRIES = 3
@@ -46,6 +47,7 @@ class SolveSettings:
     keep_failed: bool = False
     conditions: Conditions = field(default_factory=Conditions)
     models: ModelSettings | None = None
+    egress: Egress | None = None
     model_identity: dict[str, Any] = field(default_factory=dict)
     """What the lock keeps of upstream and budget."""
     await_engine: Callable[[Callable[[], bool]], object] = lambda _give_up: None
@@ -134,6 +136,7 @@ def _trial_job(
         limits=settings.limits,
         keep_failed=settings.keep_failed,
         models=settings.models,
+        egress=settings.egress,
         report=lambda line: progress(f"{agent.name}: {line}"),
     )
 

@@ -31,6 +31,8 @@ from harness.patch import write_patch
 from harness.prompt import prompt
 from harness.transcript import redact_logs
 from harness.watch import Watch
+from harness.way_out import WayOut, open_way_out
+from sandboxes.egress.client import Egress
 from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
 from sandboxes.snapshot import manifest_fields, snapshot
 
@@ -58,6 +60,8 @@ class TrialSettings:
     keep_failed: bool = False
     """Leave the container of a trial that did not end ok."""
     models: ModelSettings | None = None
+    egress: Egress | None = None
+    """The way out; None is no network at all."""
     report: Callable[[str], None] = lambda _line: None
     """Told what a person who waits should know: an agent that is silent."""
 
@@ -80,9 +84,12 @@ class TrialResult:
 
     digests: dict[str, str] = field(default_factory=dict)
     """attachment → hash of the digest the agent was given of it; empty where it was given the files alone."""
+    egress: dict[str, Any] = field(default_factory=dict)
+    """What was asked of the network, where there was one (docs/records.md)."""
 
     def record(self) -> dict[str, Any]:
-        return {"type": "trial", **self.__dict__}
+        told = {"type": "trial", **self.__dict__}
+        return told if self.egress else {key: value for key, value in told.items() if key != "egress"}
 
 
 def run_trial(
@@ -103,7 +110,10 @@ def _tried(
 ) -> TrialResult:
     began = time.monotonic()
     try:
-        return _solve(task, agent, settings, folder, open_sandbox)
+        with open_way_out(settings.egress, folder) as way:
+            result = _solve(task, agent, settings, folder, open_sandbox, way)
+            way.close()
+        return replace(result, flags=tuple(dict.fromkeys((*result.flags, *way.flags))), egress=way.record())
     except UsageError:
         raise  # a setting with which no trial can work ends the run
     except AgentSetupError as error:
@@ -126,7 +136,7 @@ def _since(began: float) -> float:
 
 
 def _solve(
-    task: Task, agent: Agent, settings: TrialSettings, folder: Path, open_sandbox: SandboxFactory
+    task: Task, agent: Agent, settings: TrialSettings, folder: Path, open_sandbox: SandboxFactory, way: WayOut
 ) -> TrialResult:
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     settings.submissions.mkdir(parents=True, exist_ok=True)
@@ -142,11 +152,13 @@ def _solve(
                 case=task.case_id,
                 attempt=settings.attempt,
                 limits=settings.limits,
-                mounts=line.mounts,
+                mounts=[*line.mounts, *way.mounts],
             )
             with open_sandbox(spec) as sandbox, _kept_on_error(sandbox, settings):
                 _fill(sandbox, task, launch, folder)
                 line.connect(sandbox)
+                way.connect(sandbox)
+                launch = replace(launch, env={**launch.env, **way.env})
                 ended, watch = _run(sandbox, launch, line, settings, folder, task)
                 names = _names_asked(sandbox, folder)
                 if ended.exit_code is None and not ended.timed_out:
@@ -156,6 +168,7 @@ def _solve(
                 copy_logs(sandbox, agent, folder)
                 report = snapshot(partial(sandbox.get_tree, WORKSPACE), staged / "tree", task.start_entries)
                 line.close()  # not before: the engine copies out of a container only while all its mounts are there
+                way.close()
                 described = describe_entries(report.entries, task.start_entries)
                 account = take_account(agent, line, folder)
                 redactor = Redactor(settings.models.secrets if settings.models else ())
@@ -165,7 +178,8 @@ def _solve(
                 decision = account.decide(
                     task, *by_clock, watch.why, ended.exit_code, bool(described["changed_files"])
                 )
-                decision = replace(decision, reason=redactor.text(decision.reason))
+                flags = (*decision.flags, *way.flags)
+                decision = replace(decision, reason=redactor.text(decision.reason), flags=flags)
                 if settings.keep_failed and decision.outcome != "ok":
                     sandbox.keep()
         said = redactor.value(account.record())

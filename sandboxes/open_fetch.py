@@ -91,7 +91,7 @@ class OpenFetch:
         raise FetchRefused(f"more than {MAX_REDIRECTS} redirects")
 
     def _once(self, url: str, headers: Mapping[str, str], until: float) -> Fetched:
-        scheme, host, port, target = _parts(url)
+        scheme, host, port, target = address_parts(url)
         address = self._checked(host, port)
         connection = _Pinned(address, host, port, scheme == "https")
         watch = threading.Timer(max(0.1, until - time.monotonic()), connection.abort)
@@ -198,7 +198,7 @@ def _is_own(ip: IpAddress) -> bool:
     return False
 
 
-def _parts(url: str) -> tuple[str, str, int, str]:
+def address_parts(url: str) -> tuple[str, str, int, str]:
     """Scheme, host, port and request target of an address. Raises FetchRefused for anything out of the ordinary."""
     if len(url) > MAX_URL_CHARS:
         raise FetchRefused(f"the address is longer than {MAX_URL_CHARS} characters")

@@ -10,6 +10,7 @@ from bench.submission import SubmissionManifest
 from evaluator.adjudicate import RULES
 from evaluator.cases import Case, Cases
 from evaluator.records import CaseRecord, CriterionRecord, Replay, StepResult, SubResult
+from sandboxes.egress.records import EgressLine, EgressSums, HostSums
 from sandboxes.gateway.policy import Upstream
 from sandboxes.gateway.records import CallRecord, TrialSummary
 
@@ -19,7 +20,7 @@ RECORDS = (REPOSITORY / "docs/records.md").read_text(encoding="utf-8")
 
 def test_every_field_that_is_written_is_explained() -> None:
     models = (SubmissionManifest, Case, Cases, CriterionRecord, CaseRecord, SubResult, Replay, StepResult)
-    models = (*models, CallRecord, TrialSummary)
+    models = (*models, CallRecord, TrialSummary, EgressLine, EgressSums, HostSums)
     fields = {field.removesuffix("_") for model in models for field in model.model_fields}
     unexplained = sorted(f for f in fields if not re.search(rf"[`.\[\]]{f}[`\[\]]", RECORDS))
     assert unexplained == []

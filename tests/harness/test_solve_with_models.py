@@ -90,7 +90,7 @@ def test_c144_the_documents_recipe_works_word_for_word(run_cdb: Cdb, tmp_path: P
     ("more", "said"),
     [
         ([], "needs a model"),
-        (["--model", "m", "--egress", "open"], "not built yet"),
+        (["--model", "m", "--egress", "frozen"], "--frozen STORE"),
         (["--model", "m", "--egress", "opne"], "choose one of none, frozen, open"),
         (["--model", "m", "--upstream", "opneai"], "no upstream 'opneai'"),
         (["--model", "m", "--upstream", "openai"], "does not speak anthropic"),
