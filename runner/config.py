@@ -58,6 +58,8 @@ class ConditionsPart(_Part):
     egress: Literal["none", "frozen", "open"] = "none"
     hosted_tools: bool = False
     media: Literal["native", "digest"] = "native"
+    block: list[str] = Field(default_factory=list)
+    """Hosts refused and flagged beside the dataset's own, under `frozen` and `open`."""
 
 
 class BudgetPart(_Part):

@@ -23,6 +23,10 @@ def solve(config: RunConfig, entry: Entry, only: list[str], retry: str | None) -
         argv += ["--gateway", str(config.gateway)]
     argv += _changed(config.budget, BudgetPart(), ("max_usd", "max_tokens", "max_requests"))
     argv += _changed(config.conditions, ConditionsPart(), ("egress", "hosted_tools", "media"))
+    if config.conditions.egress == "frozen":
+        argv += _frozen(config)
+    for host in config.conditions.block:
+        argv += ["--block", host]
     return argv + _scope(only) + _retry(retry)
 
 

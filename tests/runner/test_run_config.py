@@ -101,6 +101,10 @@ def test_only_settings_that_differ_become_options_and_no_evaluation_path_reaches
     frozen = RunConfig.model_validate(MINIMAL | {"dataset": {"frozen": "store"}})
     judged = steps.judge(frozen, entries(config)[0], frozen.judges[0], Path("results"), None)
     assert judged[-2:] == steps.preflight(frozen, [])[-2:] == ["--frozen", "store"]
+    conditions = {"conditions": {"egress": "frozen", "block": ["example.org"]}}
+    solving = RunConfig.model_validate(MINIMAL | {"dataset": {"frozen": "store"}} | conditions)
+    argv = steps.solve(solving, entries(config)[0], [], None)
+    assert argv[-6:] == ["--egress", "frozen", "--frozen", "store", "--block", "example.org"]
     plain = steps.solve(RunConfig.model_validate(MINIMAL), entries(config)[0], [], None)
     assert not {"--max-usd", "--egress", "--hosted-tools", "--media", "--only", "--retry"} & set(plain)
 
