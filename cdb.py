@@ -635,7 +635,7 @@ def agents_install(
 @app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Where everything is written; default runs/demo-TIME.")] = None,
-    concurrency: Concurrency = 5,
+    concurrency: Concurrency = 3,
     as_json: Json = False,
 ) -> None:
     """The whole way on the sample release: three recorded agents solved, judged, scored, reported."""
