@@ -11,9 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 from bench.atomic import write_json
 from bench.errors import DataError, UsageError
 from bench.outcomes import TRIAL
+from bench.strict_json import read_json
 from evaluator.records import CaseOutcome, CriterionPlan, Strict
 from evaluator.serve_plan import ServePlan
-from evaluator.strict_json import read_json
 
 
 class CriterionText(Strict):

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from bench.errors import DataError, UsageError
 from bench.release import EVALUATION_ARCHIVE, EVALUATION_ROOT, SOLVER_ARCHIVE, SOLVER_ROOT, open_release
+from bench.strict_json import parse_json
 from bench.task import QUERIES, open_dataset
 from bench.tree import file_sha256
 from evaluator.near_text import Match, Sentences, words
 from evaluator.rubric import RUBRIC, Criterion, parse_rubric, read_rubric
-from evaluator.strict_json import parse_json
 from evaluator.text_decoding import readings, without_tags
 from evaluator.text_of_files import Piece, texts_of
 

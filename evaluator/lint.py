@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from rapidfuzz import fuzz
 
 from bench.errors import CdbError, DataError
+from bench.strict_json import read_json
 from bench.task import QUERIES, read_task
 from evaluator.case_source import CASE_ID
 from evaluator.external_addresses import addresses_in
@@ -24,7 +25,6 @@ from evaluator.leaks import Search
 from evaluator.near_text import words
 from evaluator.rubric import RUBRIC, Criterion, parse_rubric
 from evaluator.serve_plan import ServePlan, learn_plan
-from evaluator.strict_json import read_json
 
 MIB = 1024 * 1024
 LARGE_FILE_BYTES = 100 * MIB

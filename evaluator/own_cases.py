@@ -17,12 +17,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.errors import DataError, UsageError
+from bench.strict_json import read_json
 from bench.task import QUERIES, read_task
 from evaluator.attachments import primary_kind
 from evaluator.case_source import CASE_ID, CaseSource, Criterion
 from evaluator.release_card import ReleaseAbout
 from evaluator.rubric import RUBRIC, parse_rubric
-from evaluator.strict_json import read_json
 
 ABOUT = "release.yaml"
 

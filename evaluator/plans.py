@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from bench.atomic import write_json
 from bench.errors import DataError, UsageError
+from bench.strict_json import read_json
 from bench.tree import file_sha256
 from evaluator.records import CasePlan, CriterionPlan, SubRequirement
 from evaluator.rubric import Criterion, read_rubric
-from evaluator.strict_json import read_json
 
 SHIPPED = Path(__file__).parent / "sample" / "cases"
 FROZEN = "plans.json"

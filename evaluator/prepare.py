@@ -10,6 +10,7 @@ from bench.errors import CdbError, DataError
 from bench.journal import of_type, read_journal
 from bench.media.digest import keep_digest
 from bench.media.settings import settings_of
+from bench.strict_json import read_json
 from bench.submission import MADE_ELSEWHERE, check_seal, read_manifest, who_made
 from bench.task import Task, open_dataset
 from bench.tree import file_sha256
@@ -29,7 +30,6 @@ from evaluator.plans import plan_case, plans_digest
 from evaluator.records import CasePlan
 from evaluator.rubric import Criterion, read_rubrics
 from evaluator.serve_plan import ServePlan, learn_plan
-from evaluator.strict_json import read_json
 from evaluator.submissions_folder import check_folder
 
 Progress = Callable[[str], None]

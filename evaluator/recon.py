@@ -12,10 +12,10 @@ from playwright.sync_api import Error as PlaywrightError
 
 from bench.atomic import write_json
 from bench.errors import InfraError
+from bench.strict_json import read_json
 from evaluator.applications import Applications, NotServed
 from evaluator.browser import DESKTOP, AppBrowser, PageHung
 from evaluator.playback import unplayable
-from evaluator.strict_json import read_json
 
 PHONE = {"width": 390, "height": 844}
 LOOK_S = 60.0

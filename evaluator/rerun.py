@@ -11,6 +11,7 @@ from typing import Any
 from bench.cache import cache_folder
 from bench.errors import DataError, UsageError
 from bench.journal import of_type, read_journal
+from bench.strict_json import read_json
 from bench.submission import check_seal, read_manifest
 from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
@@ -23,7 +24,6 @@ from evaluator.judges.recorded import tried
 from evaluator.recon import look
 from evaluator.records import CriterionPlan, CriterionRecord, SubResult
 from evaluator.sidecar import playwright_driver
-from evaluator.strict_json import read_json
 from evaluator.witness import Witness, load_witness
 from sandboxes.mirror import Mirror
 

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -25,12 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.cache import cache_folder
 from bench.errors import InfraError
+from sandboxes import own_process
 from sandboxes.sandbox import Mount
 from sandboxes.socket_folder import socket_folder
 
 MOUNTED_AT = "/mirror"
 SOCKET = "npm.sock"
-START_S = 30.0
 STOP_S = 5.0
 FRESH_S = 3600.0
 
@@ -95,7 +94,7 @@ class Mirror:
         with self._lock:
             process, self._process, self._folder = self._process, None, None
         if process:
-            _stop(process)
+            own_process.stop(process, STOP_S)
         self._held.close()
 
     def mount(self) -> Mount:
@@ -132,34 +131,11 @@ class Mirror:
         own = folder.parent  # beside the folder that containers see
         if self._log is None:
             self._log = own / "mirror.jsonl"
-        argv = [sys.executable, "-m", "sandboxes.mirror", "--socket", str(socket), "--cache", str(self._cache)]
-        argv += ["--log", str(self._log), "--fresh-s", str(self._fresh_s), "--with-parent"]
-        argv += ["--upstream", self._upstream] if self._upstream else []
-        home = str(Path(__file__).resolve().parent.parent)
-        env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))}
-        with (own / "stderr.log").open("wb") as errors:
-            process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=env
-            )
-        assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], START_S)
-        if ready and process.stdout.readline().startswith('{"ready": true'):
-            return process
-        _stop(process)
-        told = (own / "stderr.log").read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-        raise InfraError(f"the npm mirror did not start within {START_S:.0f} s: {told or 'it said nothing'}")
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_S)
-    for stream in (process.stdin, process.stdout):
-        if stream:
-            stream.close()
+        options = ["--socket", str(socket), "--cache", str(self._cache), "--log", str(self._log)]
+        options += ["--fresh-s", str(self._fresh_s), "--with-parent"]
+        options += ["--upstream", self._upstream] if self._upstream else []
+        errors = own / "stderr.log"
+        return own_process.start("the npm mirror", "sandboxes.mirror", options, errors=errors, stop_s=STOP_S)
 
 
 def _await_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.errors import DataError
+from bench.strict_json import read_json
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import Attempt, Claim, Exhibits, JudgeError, Proposal
 from evaluator.records import CriterionPlan, Strict
-from evaluator.strict_json import read_json
 from evaluator.witness import Witness
 
 SAMPLE = Path(__file__).parent.parent / "sample" / "cases"

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from bench.errors import InfraError
 from bench.frozen_store import read_index
-from sandboxes import forward
+from sandboxes import forward, own_process
 from sandboxes.egress.certificates import AUTHORITY, CERTIFICATE, KEY, make_certificates
 from sandboxes.egress.frozen_way import secure_hosts
 from sandboxes.egress.policy import EgressPolicy
@@ -31,7 +29,7 @@ TRUST_AT = "/egress-trust"
 CHROMIUM_AT = "/etc/chromium/policies/managed"
 SOCKET = "egress.sock"
 PORT = 8081
-START_S = 30.0
+ERRORS = "egress-errors.txt"
 STOP_S = 10.0
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 """What the proxy's process is given of ours: it speaks with strangers and needs no key."""
@@ -113,7 +111,7 @@ class TrialEgress:
         if not self._closed:
             self._closed = True
             try:
-                _stop(self._process)
+                own_process.stop(self._process, STOP_S)
             finally:
                 self._held.close()
 
@@ -123,7 +121,7 @@ class TrialEgress:
         if found is None:
             raise InfraError(
                 f"the trial's proxy ended before its time (exit code {self._process.poll()}), so what was asked of "
-                f"the network is not known: {_last_words(self.folder)}"
+                f"the network is not known: {own_process.last_words(self.folder / ERRORS)}"
             )
         return found
 
@@ -139,36 +137,8 @@ def _start(policy: EgressPolicy, socket: Path, folder: Path) -> subprocess.Popen
     own = socket.parent.parent  # beside the folder that containers see; only we may enter it
     told = own / "policy.json"
     told.write_text(policy.model_dump_json(), encoding="utf-8")
-    argv = [sys.executable, "-m", "sandboxes.egress", "--policy", str(told), "--socket", str(socket)]
-    home = str(Path(__file__).resolve().parent.parent.parent)
+    options = ["--policy", str(told), "--socket", str(socket), "--folder", str(folder)]
     env = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
-    with (folder / "egress-errors.txt").open("wb") as errors:
-        process = subprocess.Popen(
-            [*argv, "--folder", str(folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=env,
-        )  # fmt: skip
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], START_S)
-    if ready and process.stdout.readline().startswith('{"ready": true'):
-        return process
-    _stop(process)
-    raise InfraError(f"the trial's proxy did not start within {START_S:.0f} s: {_last_words(folder)}")
-
-
-def _last_words(folder: Path) -> str:
-    log = folder / "egress-errors.txt"
-    told = log.read_text(encoding="utf-8", errors="replace")[-2000:].strip() if log.is_file() else ""
-    return told or "it said nothing"
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_S)
-    for stream in (process.stdin, process.stdout):
-        if stream:
-            stream.close()
+    return own_process.start(
+        "the trial's proxy", "sandboxes.egress", options, errors=folder / ERRORS, stop_s=STOP_S, env=env
+    )

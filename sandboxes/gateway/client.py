@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import select
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from bench.errors import InfraError, UsageError
-from sandboxes import forward
+from sandboxes import forward, own_process
 from sandboxes.gateway.policy import GatewayConfig, Protocol, TrialPolicy
 from sandboxes.gateway.records import TrialSummary
 from sandboxes.sandbox import Mount
@@ -29,8 +26,8 @@ from sandboxes.socket_folder import socket_folder
 MOUNTED_AT = "/gateway"
 SOCKET = "gateway.sock"
 PORT = 8080
-START_S = 30.0
 STOP_S = 10.0
+ERRORS = "stderr.log"
 ANSWER_S = 60.0
 
 
@@ -51,7 +48,7 @@ class Gateway:
         with self._lock:
             process, self._process = self._process, None
         if process:
-            _stop(process)
+            own_process.stop(process, STOP_S)
         self._held.close()
 
     @property
@@ -67,7 +64,7 @@ class Gateway:
         """
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
-                _stop(self._process)  # it died, and its trials with it; the next ones get another
+                own_process.stop(self._process, STOP_S)  # it died, and its trials with it; the next ones get another
                 self._process = None
             if self._process is None:
                 self._process = self._start()
@@ -85,7 +82,8 @@ class Gateway:
                 with line.makefile("rb") as reader:
                     answer: dict[str, Any] = json.loads(reader.readline())
         except (OSError, ValueError) as error:
-            raise InfraError(f"the gateway does not answer ({error}): {self._last_words()}") from error
+            said = own_process.last_words(self._folder / ERRORS)
+            raise InfraError(f"the gateway does not answer ({error}): {said}") from error
         if answer["ok"]:
             return answer
         raise (UsageError if answer["kind"] == "usage" else InfraError)(answer["message"])
@@ -97,25 +95,9 @@ class Gateway:
         config = self._folder / "config.json"
         config.write_text(self._config.model_dump_json(), encoding="utf-8")
         config.chmod(0o600)
-        argv = [sys.executable, "-m", "sandboxes.gateway", "--control", str(self._folder / "control.sock")]
-        argv += ["--config", str(config), "--with-parent"]
-        home = str(Path(__file__).resolve().parent.parent.parent)
-        env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))}
-        with (self._folder / "stderr.log").open("wb") as errors:
-            process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=env
-            )
-        assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], START_S)
-        if ready and process.stdout.readline().startswith('{"ready": true'):
-            return process
-        _stop(process)
-        raise InfraError(f"the gateway did not start within {START_S:.0f} s: {self._last_words()}")
-
-    def _last_words(self) -> str:
-        log = self._folder / "stderr.log" if self._folder else None
-        told = log.read_text(encoding="utf-8", errors="replace")[-2000:].strip() if log and log.is_file() else ""
-        return told or "it said nothing"
+        options = ["--control", str(self._folder / "control.sock"), "--config", str(config), "--with-parent"]
+        errors = self._folder / ERRORS
+        return own_process.start("the gateway", "sandboxes.gateway", options, errors=errors, stop_s=STOP_S)
 
 
 class TrialGateway:
@@ -184,15 +166,3 @@ class TrialGateway:
                 finally:
                     self._held.close()
             return self._summary
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_S)
-    for stream in (process.stdin, process.stdout):
-        if stream:
-            stream.close()

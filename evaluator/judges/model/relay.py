@@ -18,9 +18,9 @@ from pydantic import Field, ValidationError
 
 from bench.atomic import write_bytes, write_json
 from bench.errors import DataError, UsageError
+from bench.strict_json import parse_json
 from evaluator.judges.model.chat import ChatFailed, Message, Reply, ToolCall, ToolSpec, count_pictures
 from evaluator.records import Strict, Usage
-from evaluator.strict_json import parse_json
 
 POLL_S = 0.2
 

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bench.atomic import write_bytes
 from bench.errors import DataError
+from bench.strict_json import parse_json
 from evaluator.judges.model.browsing import BrowsingError
 from evaluator.judges.model.chat import ToolSpec
 from evaluator.judges.model.fences import Fence
 from evaluator.judges.model.sources import SourceError
-from evaluator.strict_json import parse_json
 
 
 class ToolInput(BaseModel):

@@ -16,12 +16,12 @@ from typing import Any
 from pydantic import Field, StrictBool
 
 from bench.errors import DataError
+from bench.strict_json import parse_json
 from evaluator.judges.judge import Claim
 from evaluator.judges.model.conversation import Repair
 from evaluator.judges.model.sources import SourceError, Sources
 from evaluator.judges.model.toolbox import ToolInput
 from evaluator.records import Citation, Replay
-from evaluator.strict_json import parse_json
 from evaluator.witness import Witness, WitnessError, load_witness
 
 _DENIAL = re.compile(
