@@ -76,5 +76,5 @@ def test_the_wheel_holds_what_an_installed_copy_needs_and_no_more(tmp_path: Path
         "harness/sample/cases/expense-report/project/package-lock.json",
         "evaluator/sample/cases/plant-shop/witnesses.json", "evaluator/static_server.py",
     } <= set(names)  # fmt: skip
-    tops = {"cdb.py", "bench", "sandboxes", "harness", "evaluator", "runner", "configs"}
+    tops = {"cdb.py", "bench", "sandboxes", "harness", "evaluator", "runner", "verbs", "configs"}
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == tops

@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-ALLOWED = {"typer", "click", "shellingham", "annotated_doc", "typing_extensions", "cdb", "bench", "rich", "colorama"}
+ALLOWED = {
+    "typer",
+    "click",
+    "shellingham",
+    "annotated_doc",
+    "typing_extensions",
+    "cdb",
+    "verbs",
+    "bench",
+    "rich",
+    "colorama",
+}
 """Packages outside the standard library that `cdb --help` may load."""
 HEAVY = {"litellm", "docker", "playwright", "pyarrow", "numpy", "pydantic", "jinja2", "aiohttp", "yaml", "git"}
 
