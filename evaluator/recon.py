@@ -16,6 +16,7 @@ from bench.strict_json import read_json
 from evaluator.applications import Applications, NotServed
 from evaluator.browser import DESKTOP, AppBrowser, PageHung
 from evaluator.playback import unplayable
+from evaluator.turns import Turn
 
 PHONE = {"width": 390, "height": 844}
 LOOK_S = 60.0
@@ -72,7 +73,7 @@ def _look(
         facts["unplayable"] = {}
     files, hung = [folder / f"{app}.json"], ""
     try:
-        with browser.open(viewport=DESKTOP) as visit, visit.within(LOOK_S):
+        with Turn(), browser.open(viewport=DESKTOP) as visit, visit.within(LOOK_S):
             visit.goto("/")
             if attachments is not None:
                 facts["unplayable"] = unplayable(visit, attachments)

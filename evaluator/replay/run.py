@@ -18,6 +18,7 @@ from evaluator.records import Purpose, Replay, StepResult
 from evaluator.replay.act import act, why_not
 from evaluator.replay.stage import NotShown, Stage
 from evaluator.replay.watch import MOST_STRETCH, watch
+from evaluator.turns import Turn
 from evaluator.witness import Action, Check, Step, Viewport, Witness, describe
 from evaluator.witness.actions import Clock, Open
 from evaluator.witness.checks import Polled
@@ -49,6 +50,7 @@ class _Run:
     frames_dir: Path | None
     results_root: Path
     ends_at: float
+    turn: Turn
     steps: list[StepResult] = field(default_factory=list)
 
 
@@ -86,21 +88,23 @@ def run_witness(
     program = witness.with_inputs(given)
     if patience is None:
         patience = VACUITY_PATIENCE if purpose == "vacuity" else 1.0
-    started = time.monotonic()
     replay = Replay(app=app, purpose=purpose, inputs=given, outcome="error")
-    try:
-        with browser.open(
-            viewport=viewport or witness.viewport, masked=masked, fake_clock=witness.advances_clock
-        ) as visit:
-            run = _Run(browser, visit, Stage(visit, patience), frames_dir, results_root, started + deadline_s)
-            try:
-                replay.outcome, replay.reason = _all_steps(run, program)
-            finally:
-                replay.steps = run.steps
-                replay.console = list(visit.console)
-                replay.refused_requests = list(visit.refused)
-    except InfraError as error:
-        replay.outcome, replay.reason = "error", str(error)
+    with Turn() as turn:
+        started = time.monotonic()
+        try:
+            with browser.open(
+                viewport=viewport or witness.viewport, masked=masked, fake_clock=witness.advances_clock
+            ) as visit:
+                ends_at = started + deadline_s
+                run = _Run(browser, visit, Stage(visit, patience), frames_dir, results_root, ends_at, turn)
+                try:
+                    replay.outcome, replay.reason = _all_steps(run, program)
+                finally:
+                    replay.steps = run.steps
+                    replay.console = list(visit.console)
+                    replay.refused_requests = list(visit.refused)
+        except InfraError as error:
+            replay.outcome, replay.reason = "error", str(error)
     if replay.outcome != "held" and replay.steps:
         replay.failed_step = replay.steps[-1].index
     replay.duration_s = round(time.monotonic() - started, 3)
@@ -119,6 +123,7 @@ def _all_steps(run: _Run, program: Witness) -> tuple[Literal["held", "failed", "
             return "failed", str(error)
         except BrowserBroke as error:
             return "error", str(error)
+        run.turn.done()  # the page is open; what follows is mostly waiting
     return "held", ""
 
 

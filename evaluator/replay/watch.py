@@ -17,6 +17,9 @@ from evaluator.witness import Check
 from evaluator.witness import checks as c
 
 POLL_MS = 50
+LATE_POLL_MS = 150
+LATE_S = 0.5
+"""What is not there after half a second mostly never comes; looking for it is then dearer than finding it a little later."""
 MIN_LOOKS = 5
 MOST_STRETCH = 3.0
 """A check is looked at five times at least, so that a machine under load is not taken for a wrong
@@ -37,7 +40,8 @@ def watch(stage: Stage, check: Check) -> Finding:
         enough = MIN_LOOKS if spent_s < MOST_STRETCH * limit_s else 1
         if finding.holds or (spent_s >= limit_s and looks >= enough):
             return finding
-        stage.page.wait_for_timeout(min(POLL_MS, max((limit_s - spent_s) * 1000, 10)))
+        pause_ms = POLL_MS if spent_s < LATE_S else LATE_POLL_MS
+        stage.page.wait_for_timeout(min(pause_ms, max((limit_s - spent_s) * 1000, 10)))
 
 
 def _try(stage: Stage, look: Callable[[], Finding]) -> Finding:
