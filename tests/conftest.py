@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,45 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long suites first: where several files run at once, none of them is begun last."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="session")
+def shared_tmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this test run, the same one in every worker process."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+def own_cache(shared_tmp: Path) -> None:
     """Tests share one cache between them, so that a package is fetched and a start application built once.
 
     CDB_CACHE of the caller is kept: a warm npm cache is what a user has, too.
     """
-    os.environ.setdefault("CDB_CACHE", str(tmp_path_factory.mktemp("cache")))
+    cache = shared_tmp / "cache"
+    cache.mkdir(exist_ok=True)
+    os.environ.setdefault("CDB_CACHE", str(cache))
+
+
+@pytest.fixture(autouse=True)
+def _alone(request: pytest.FixtureRequest, shared_tmp: Path) -> Iterator[None]:
+    """A test marked `alone` runs while no other worker runs one: it measures the machine."""
+    with _held(shared_tmp / "alone.lock", request.node.get_closest_marker("alone") is not None):
+        yield
+
+
+@contextmanager
+def _held(path: Path, exclusive: bool) -> Iterator[None]:
+    """Hold the lock shared or exclusively. Everyone passes a turnstile, so that who wants it alone is not overtaken."""
+    with path.open("w") as lock, path.with_suffix(".turnstile").open("w") as turnstile:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        yield
 
 
 @pytest.fixture

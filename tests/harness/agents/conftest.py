@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ USERS_PACKS = cache_folder("agents")
 def packs(own_cache: None) -> None:
     """The suite's cache shows the packs of the user who runs it."""
     shown = Path(os.environ["CDB_CACHE"]) / "agents"
-    if not shown.exists():
+    with suppress(FileExistsError):  # another worker's
         shown.symlink_to(USERS_PACKS, target_is_directory=True)
 
 
