@@ -30,6 +30,8 @@ from runner.watch import View, view, watched
 
 LOCK_WAIT_S = 60.0
 """How long a step left over from a killed run may take to end."""
+NOTHING_LEFT_USD = 1e-6
+"""The cap of a judging when the run's money is gone: its first call is refused, and its criteria say `budget`."""
 Progress = Callable[[str], None]
 
 
@@ -154,13 +156,22 @@ class _Run:
         """The run's cap and what has been spent of it, for the next entry."""
         if not self.config.budget.run_usd:
             return []
+        return ["--run-usd", f"{self.config.budget.run_usd:g}", "--spent-usd", f"{self._spent():g}"]
+
+    def _judge_cap(self, judge: JudgePart) -> list[str]:
+        """What a judging may spend: what solving and earlier judgings left of the run's cap."""
+        if not self.config.budget.run_usd or judge.model == "recorded":
+            return []
+        return ["--run-usd", f"{max(self.config.budget.run_usd - self._spent(), NOTHING_LEFT_USD):g}"]
+
+    def _spent(self) -> float:
         spent = standing(self.config.folder).usd
         if spent is None:
             raise UsageError(
                 "budget.run_usd cannot be held: what was spent so far is not known (a model without a price); "
                 "add its price to the gateway's file, or take the cap away"
             )
-        return ["--run-usd", f"{self.config.budget.run_usd:g}", "--spent-usd", f"{spent:g}"]
+        return spent
 
     def _places(self, made: list[Entry]) -> list[tuple[Entry, JudgePart, Path]]:
         judges = self.config.judges
@@ -173,9 +184,10 @@ class _Run:
             self._await_lock(results / "journal.lock")
             self.step(f"prepare: {entry.name}", steps.prepare(self.config, entry, only))
             title = f"judge: {entry.name} with {judge_name(judge)}"
-            _, whole = self.step(title, steps.judge(self.config, entry, judge, results, self.retry))
+            argv = steps.judge(self.config, entry, judge, results, self.retry)
+            _, whole = self.step(title, argv + self._judge_cap(judge))
             if not whole and self.retry is None:  # infrastructure alone is tried again by itself, and once
-                again = steps.judge(self.config, entry, judge, results, "infra")
+                again = steps.judge(self.config, entry, judge, results, "infra") + self._judge_cap(judge)
                 self.step(f"{title}, what infrastructure failed once more", again)
         found, complete = self.step(f"score: {entry.name}", steps.score(results))
         result.complete &= complete

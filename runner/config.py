@@ -63,7 +63,7 @@ class ConditionsPart(_Part):
 
 
 class BudgetPart(_Part):
-    """Caps of one trial, and `run_usd` of the whole run's solving; 0 lifts a cap."""
+    """Caps of one trial, and `run_usd` of the whole run, judging included; 0 lifts a cap."""
 
     max_usd: float = Field(10.0, ge=0)
     max_tokens: int = Field(10_000_000, ge=0)
