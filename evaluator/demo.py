@@ -117,6 +117,7 @@ class _Steps:
 
     def run(self, what: str, verb: Sequence[str]) -> None:
         self.progress(f"— {what}")
+        began = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
         process = subprocess.Popen(
             [sys.executable, "-m", "cdb", *verb], stdin=subprocess.DEVNULL,
@@ -139,3 +140,4 @@ class _Steps:
             raise StepFailed(
                 code, f"`cdb {' '.join(verb)}` ended with {code}: {last}; the whole log: {self.folder / 'demo.log'}"
             )
+        self.progress(f"  took {time.monotonic() - began:.1f} s")

@@ -58,7 +58,7 @@ def clean(
 
 def demo(
     out: Annotated[Path | None, typer.Option(help="Where everything is written; default runs/demo-TIME.")] = None,
-    concurrency: Concurrency = 3,
+    concurrency: Concurrency = 5,
     as_json: Json = False,
 ) -> None:
     """The whole way on the sample release: three recorded agents solved, judged, scored, reported."""
