@@ -19,7 +19,7 @@ from evaluator.witness import checks as c
 POLL_MS = 50
 LATE_POLL_MS = 150
 LATE_S = 0.5
-"""What is not there after half a second mostly never comes; looking for it is then dearer than finding it a little later."""
+"""What is not there after half a second mostly never comes: looking often is then dearer than seeing it late."""
 MIN_LOOKS = 5
 MOST_STRETCH = 3.0
 """A check is looked at five times at least, so that a machine under load is not taken for a wrong
