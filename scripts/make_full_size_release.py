@@ -48,6 +48,7 @@ def make(out: Path) -> Path:
         "dataset": {"release": str(out / "release"), "root": str(out / "work"), "plans": str(out / "plans")},
         "agents": [str(out / "agent.yaml")],
         "judges": [{"model": "recorded", "witnesses": str(out / "witnesses")}],
+        "concurrency": {"solve": 4, "judge": 5},
     }  # fmt: skip
     (out / "run.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     return out / "run.yaml"
