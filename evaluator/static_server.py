@@ -3,7 +3,7 @@
 Run there by the container's own python3 with nothing but the standard library:
 
     python3 -I static_server.py --root /workspace --port 8080 [--base /app/] [--index app/home.html] [--spa]
-                                [--log /tmp/access.jsonl]
+                                [--fallback 200.html] [--log /tmp/access.jsonl]
 
 `http.server` alone will not do: it has no ranges (media cannot seek), follows links out of its root and
 lists directories. Here: ranges, an explicit MIME map, nothing cached, no listing, no way out of the root,
@@ -74,12 +74,13 @@ RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
 @dataclass(frozen=True)
 class Site:
     """What is served: a real folder, the decoded path it is mounted at (begins and ends with `/`), the
-    application's page below the root, and whether that page answers deep links."""
+    application's page below the root, whether deep links are answered, and by which page."""
 
     root: Path
     base: str
     index: str
     spa: bool
+    fallback: str
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     """The file that answers the path `parts` (decoded; a last empty part means a directory was asked).
 
     Tried in order: the file itself or the directory's index; `NAME.html` for `NAME`, as static exports
-    expect; for navigations without file extension the application's index (only with `spa`); the site's
+    expect; for navigations without file extension the fallback page (only with `spa`); the site's
     own 404.html for other navigations.
     """
     named = [part for part in parts if part]
@@ -327,7 +328,7 @@ def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     if not navigation:
         return None
     if site.spa and not extension(parts[-1]):
-        real = _file_within(site, site.root / site.index)
+        real = _file_within(site, site.root / site.fallback)
         return Found(real, fallback=True) if real else None
     real = _file_within(site, site.root / "404.html")
     return Found(real, HTTPStatus.NOT_FOUND, fallback=True) if real else None
@@ -350,13 +351,18 @@ class StaticServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-def make_site(root: Path, base: str = "/", index: str = "index.html", spa: bool = False) -> Site:
-    """A `Site` with its root resolved; `base` is a URL path, encoded or not. Raises NotADirectoryError."""
+def make_site(
+    root: Path, base: str = "/", index: str = "index.html", spa: bool = False, fallback: str | None = None
+) -> Site:
+    """A `Site` with its root resolved; `base` is a URL path, encoded or not; `fallback` is `index` when not given.
+
+    Raises NotADirectoryError.
+    """
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise NotADirectoryError(f"{root} is no folder that can be served")
     parts = [part for part in unquote(base).split("/") if part]
-    return Site(real, "/" + "".join(f"{part}/" for part in parts), index, spa)
+    return Site(real, "/" + "".join(f"{part}/" for part in parts), index, spa, fallback or index)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -367,9 +373,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--base", default="/")
     parser.add_argument("--index", default="index.html")
     parser.add_argument("--spa", action="store_true")
+    parser.add_argument("--fallback", help="the page that deep links get, below the root; the index when not given")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args(argv)
-    site = make_site(options.root, options.base, options.index, options.spa)
+    site = make_site(options.root, options.base, options.index, options.spa, options.fallback)
     with StaticServer(site, options.port, options.log) as server:
         print(json.dumps({"ready": True, "port": server.server_port}), flush=True)
         server.serve_forever(poll_interval=60)

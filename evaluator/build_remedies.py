@@ -1,0 +1,43 @@
+"""What to try when a build fails for want of something the machine lacks, and how it is recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from evaluator.npm_tools import LEGACY_OPENSSL
+from evaluator.serve import GOOGLE_FONTS, PROGRAMS
+
+FONT_ADDRESS = re.compile(r"https://fonts\.googleapis\.com/[^\s\"'`)]+")
+MOCKED = "NEXT_FONT_GOOGLE_MOCKED_RESPONSES"
+UNOPTIMISED = "--optimization=false"
+
+
+class BuildRemedy(NamedTuple):
+    """The command and the environment of the next attempt, and the flag that says what was done beside the plan."""
+
+    command: list[str]
+    env: dict[str, str]
+    flag: str
+
+
+def build_remedy(command: Sequence[str], env: Mapping[str, str], log: str) -> BuildRemedy | None:
+    """The first remedy that answers what `log` says and has not been tried; None when nothing would help.
+
+    Old bundlers hash with what OpenSSL 3 keeps behind a switch. next and Angular fetch web fonts while they
+    build, and there is no network: next is given stand-ins, Angular leaves the fonts to be asked for by the page.
+    """
+    same = list(command)
+    if "ERR_OSSL_EVP_UNSUPPORTED" in log and "openssl-legacy" not in env.get("NODE_OPTIONS", ""):
+        options = f"{env.get('NODE_OPTIONS', '')} {LEGACY_OPENSSL['NODE_OPTIONS']}".strip()
+        return BuildRemedy(same, {**env, "NODE_OPTIONS": options}, "openssl_legacy")
+    if "from Google Fonts" in log and MOCKED not in env:
+        addresses = json.dumps(sorted(set(FONT_ADDRESS.findall(log))))
+        fonts = {MOCKED: f"{PROGRAMS}/{GOOGLE_FONTS}", "CDB_FONT_ADDRESSES": addresses}
+        return BuildRemedy(same, {**env, **fonts}, "fonts_absent")
+    if "Inlining of fonts failed" in log and UNOPTIMISED not in command:
+        parted = [] if "--" in command else ["--"]
+        return BuildRemedy([*command, *parted, UNOPTIMISED], dict(env), "fonts_absent")
+    return None
