@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.errors import CdbError, InfraError
 from evaluator import app_probe, static_server
+from evaluator.frameworks import OWN_SERVERS
 from evaluator.serve_plan import ServePlan
 from sandboxes import forward
 from sandboxes.docker_sandbox import DockerSandbox
@@ -53,13 +54,15 @@ class ServeFailed(CdbError):
     """The application does not serve a page: its own fault, the outcome `serve_failed`.
 
     `code` is `serve_timeout` (nothing answered in time), `serve_exited` (the start command ended) or
-    `serve_error` (what answers is no page); `log` is the end of its output.
+    `serve_error` (what answers is no page); `log` is the end of its output. `by_host`: a development server
+    refuses the host name that we ask for, which is our affair and no fault of the application.
     """
 
-    def __init__(self, code: str, reason: str, log: str) -> None:
+    def __init__(self, code: str, reason: str, log: str, *, by_host: bool = False) -> None:
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.log = log
+        self.by_host = by_host
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ def serve(
             else:
                 _start_static_server(sandbox, plan, built)
             found = _await(sandbox, plan, ready_s)
-            host = "localhost" if plan.start else "127.0.0.1"
-            # An application may name its own address in its code, and then it is localhost.
+            host = found["name"] if plan.start else "127.0.0.1"
+            # An application may name its own address in its code, and then it is localhost: asked for first.
             url = f"http://{host}:{found['port']}{plan.base_path}{plan.entry}"
             yield ServedApp(sandbox, url, static=not plan.start)
 
@@ -172,7 +175,9 @@ def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float) -> dict[str, Any]:
             raise ServeFailed("serve_exited", f"the start command ended with {found['last']}", log)
         case _ if found["listening"]:
             ports = ", ".join(map(str, found["listening"]))
-            raise ServeFailed("serve_error", f"no page within {ready_s:.0f} s on port {ports} ({found['last']})", log)
+            reason = f"no page within {ready_s:.0f} s on port {ports} ({found['last']})"
+            by_host = bool(found["refused_host"]) and plan.tool not in OWN_SERVERS
+            raise ServeFailed("serve_error", reason, log, by_host=by_host)
     raise ServeFailed("serve_timeout", f"nothing listened within {ready_s:.0f} s", log)
 
 

@@ -14,7 +14,7 @@ const HOSTS = [
   ['example.com', 443],
   ['1.1.1.1', 53],
 ];
-const PLACES = ['/var/run/docker.sock', '/run/docker.sock', '/root', '/etc/shadow', '/proc/1/environ', '/proc/1/root/root', '/carried'];
+const PLACES = ['/var/run/docker.sock', '/run/docker.sock', '/root', '/etc/shadow', '/proc/1/root/root', '/carried'];
 const OUTSIDE = ['/opt/cdb/app_probe.py', '/etc/passwd', '/usr/local/bin/node', '/usr/local/bin/npm'];
 
 const reach = ([host, port]) => new Promise((done) => {
@@ -45,7 +45,6 @@ async function attack(phase, extra = []) {
     reached: [],
     read: PLACES.filter((path) => can(() => (fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path)))),
     written: OUTSIDE.filter((path) => can(() => fs.appendFileSync(path, '// owned'))),
-    killed: can(() => process.kill(1, 'SIGKILL')),
     published: await publish(),
   };
   for (const target of [...HOSTS, ...extra]) if (await reach(target)) found.reached.push(target.join(':'));
