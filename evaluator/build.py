@@ -118,6 +118,7 @@ def _build(shop: Workshop, tree: Path, key: str) -> BuildResult:
     result = BuildResult(outcome="ok", key=key, plan=shop.plan)
     try:
         installed = shop.install(tree) if shop.plan.install else None
+        result.plan = shop.plan  # installing may have fetched another Node, with other settings
         if installed and shop.plan.start and not shop.plan.build:
             installed.rename(app)
         else:

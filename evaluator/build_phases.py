@@ -20,6 +20,7 @@ from evaluator.build_output import Output, find_output
 from evaluator.build_remedies import build_remedy
 from evaluator.install_remedies import remedy
 from evaluator.npm_plan import DEVELOPMENT
+from evaluator.npm_tools import LEGACY_OPENSSL
 from evaluator.records import Strict
 from evaluator.serve import PROGRAMS, TOOLS, TOOLS_PATH, WORKSPACE_TAR, programs
 from evaluator.serve_plan import ServePlan
@@ -35,6 +36,8 @@ STEP_S = 120.0
 MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
 """Puts a command's two streams into one, in order; the text is constant, the command its arguments."""
 PACK = ("sh", "-c", 'mkdir "$1" && exec tar -C "$3" -cf "$2" .', "sh")
+LEGACY_OPENSSL_FROM = 17
+"""The first major version of Node that knows the switch."""
 LOCK_BYTES = 64 * MIB
 NPM_LOCK = "package-lock.json"
 
@@ -185,7 +188,7 @@ class Workshop:
         command = list(self.plan.install)
         env = self._registry(client)
         left = self.limits.install_s
-        answered = 0
+        answered = len(self.mirror.entries(client))  # those before were to fetch tools
         while True:
             if command[:2] == ["npm", "install"] and self.before:
                 env["npm_config_before"] = self.before
@@ -224,6 +227,12 @@ class Workshop:
             return
         self.node = self._node(box)
         self.flags.append("node_fetched")
+        if (
+            self.node.major < LEGACY_OPENSSL_FROM
+            and self.plan.env.get("NODE_OPTIONS") == LEGACY_OPENSSL["NODE_OPTIONS"]
+        ):
+            env = {name: value for name, value in self.plan.env.items() if name != "NODE_OPTIONS"}
+            self.plan = self.plan.model_copy(update={"env": env})
         npm = next((npm for below, npm in OLD_NODE if self.node.major < below), None)
         if npm:
             self._fetch(box, client, npm)
