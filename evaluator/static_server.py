@@ -21,6 +21,7 @@ import stat
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -227,7 +228,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send_path(self, site: Site, parts: list[str]) -> None:
         named = [part for part in parts if part]
-        inside = site.root.joinpath(*named)
+        inside = _spelled(site.root, named)
         if parts[-1] and os.path.isdir(inside) and _file_within(site, inside / "index.html"):  # noqa: PTH112
             # os.path.isdir: Path.is_dir raises on a name that is too long.
             query = "".join(self.path.partition("?")[1:])
@@ -307,6 +308,27 @@ def _file_within(site: Site, path: Path) -> Path | None:
     return real if stat.S_ISREG(mode) and real.is_relative_to(site.root) else None
 
 
+def _spelled(root: Path, names: Sequence[str]) -> Path:
+    """The path that `names` mean, each as it is spelled on disk: a page says `é` in one character, an archive that
+    was made on macOS has it in two, and both mean one file."""
+    path = root
+    for name in names:
+        there = path / name
+        if not name.isascii() and not os.path.lexists(there):  # lexists: it does not raise for a long name
+            there = _same_under_nfc(path, name) or there
+        path = there
+    return path
+
+
+def _same_under_nfc(folder: Path, name: str) -> Path | None:
+    wanted = unicodedata.normalize("NFC", name)
+    try:
+        found = [each for each in folder.iterdir() if unicodedata.normalize("NFC", each.name) == wanted]
+    except OSError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
 def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     """The file that answers the path `parts` (decoded; a last empty part means a directory was asked).
 
@@ -314,8 +336,7 @@ def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     expect; for navigations without file extension the fallback page (only with `spa`); the site's
     own 404.html for other navigations.
     """
-    named = [part for part in parts if part]
-    path = site.root.joinpath(*named)
+    path = _spelled(site.root, [part for part in parts if part])
     if parts[-1]:
         tries = [path] if extension(parts[-1]) else [path, path.with_name(path.name + ".html")]
     else:
