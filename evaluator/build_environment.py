@@ -15,6 +15,8 @@ QUIET = {
     "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
     "CYPRESS_INSTALL_BINARY": "0",
     "ELECTRON_SKIP_BINARY_DOWNLOAD": "1",
+    "npm_config_audit": "false",
+    "npm_config_fetch_retries": "0",  # a build that installs anew must fail at once, not after a minute
 }
 """No downloads that a page does not need, no telemetry, no colours. CI stays unset: with it create-react-app
 turns every warning into a failure."""

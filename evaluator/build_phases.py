@@ -116,8 +116,10 @@ class Workshop:
                 self._fetch_node(box, client)
             if self.plan.manager:
                 self._fetch(box, client, self.plan.manager)
-            self._install_with_remedies(box, client)
+            self._install_with_remedies(box, client, self.plan.install, self.root)
             self._keep_lock(box)
+            for folder, command in self.plan.also.items():
+                self._install_with_remedies(box, client, command, f"{self.root}/{folder}")
             return self._pack(box, "installed")
 
     def build(self, tree: Path, installed: Path | None, app: Path) -> ServePlan:
@@ -183,16 +185,16 @@ class Workshop:
             with DockerSandbox(spec) as box:
                 yield box
 
-    def _install_with_remedies(self, box: Sandbox, client: str) -> None:
+    def _install_with_remedies(self, box: Sandbox, client: str, planned: Sequence[str], folder: str) -> None:
         assert self.mirror is not None
-        command = list(self.plan.install)
+        command = list(planned)
         env = self._registry(client)
         left = self.limits.install_s
         answered = len(self.mirror.entries(client))  # those before were to fetch tools
         while True:
             if command[:2] == ["npm", "install"] and self.before:
                 env["npm_config_before"] = self.before
-            ended, log = self._run(box, "install", command, env, left)
+            ended, log = self._run(box, "install", command, env, left, folder)
             answers = self.mirror.entries(client)[answered:]
             if ended.ok:
                 return
@@ -257,12 +259,13 @@ class Workshop:
         command: list[str],
         env: dict[str, str],
         deadline_s: float,
+        folder: str | None = None,
     ) -> tuple[Exec, str]:
-        """Runs one command in the application's folder, its output kept as a log. Returns it without escapes."""
+        """Runs one command in `folder` (the plan's root), its output kept as a log. Returns it without escapes."""
         self.logs.mkdir(parents=True, exist_ok=True)
         log = self.logs / f"{len(self.records) + 1}-{phase}.log"
         env = {"PATH": TOOLS_PATH} | env
-        ended = box.exec([*MERGED, *command], deadline_s=deadline_s, cwd=self.root, env=env, stdout=log)
+        ended = box.exec([*MERGED, *command], deadline_s=deadline_s, cwd=folder or self.root, env=env, stdout=log)
         self.records.append(
             PhaseRecord(
                 phase=phase,

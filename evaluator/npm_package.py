@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bench.errors import DataError
 
@@ -73,18 +74,23 @@ class Package:
         `concurrently` start side by side. Scripts that a script runs are followed."""
         return set(self._programs(self.scripts.get(name, ""), MAX_DEPTH))
 
+    def folders(self) -> list[str]:
+        """Sub-folders with a package.json of their own into which scripts lead: `cd client && npm run build`."""
+        found = dict.fromkeys(folder for script in self.scripts.values() for folder in _folders(script))
+        return [name for name in found if name != "." and (self.folder / name / "package.json").is_file()]
+
     def _program(self, command: str, depth: int) -> str:
-        words = _last(command)[-1]
-        other = self._script_run_by(words)
+        folder, words = _last(command)[-1]
+        other = self._run_by(folder, words)
         if other is not None and depth:
-            return self._program(self.scripts[other], depth - 1)
+            return other[0]._program(other[0].scripts[other[1]], depth - 1)
         return words[0].rpartition("/")[2] if words else ""
 
     def _programs(self, command: str, depth: int) -> Iterator[str]:
-        for words in _last(command):
-            other = self._script_run_by(words)
+        for folder, words in _last(command):
+            other = self._run_by(folder, words)
             if other is not None and depth:
-                yield from self._programs(self.scripts[other], depth - 1)
+                yield from other[0]._programs(other[0].scripts[other[1]], depth - 1)
             elif words and words[0] in STARTERS and depth:
                 for argument in words[1:]:
                     yield from self._started_by(argument, depth - 1)
@@ -103,15 +109,20 @@ class Package:
         if not named and pattern == argument:
             yield from self._programs(argument, depth)
 
-    def _script_run_by(self, words: list[str]) -> str | None:
-        """The script of ours that `npm run NAME`, `npm start`, `yarn NAME` … runs."""
+    def _run_by(self, folder: str, words: list[str]) -> tuple[Package, str] | None:
+        """The package and the script of it that `npm run NAME`, `npm start`, `yarn NAME` … run from `folder`."""
+        folder, words = _place(words, folder)
+        try:
+            package = self if folder == "." else read_package(self.folder / folder)
+        except BrokenPackage:
+            return None
         match words:
-            case [manager, "run", name, *_] if manager in MANAGERS and name in self.scripts:
-                return name
-            case ["npm", "start" | "test" as name, *_] if name in self.scripts:
-                return name
-            case ["yarn" | "pnpm" | "bun", name, *_] if name in self.scripts:
-                return name
+            case [manager, "run", name, *_] if manager in MANAGERS and name in package.scripts:
+                return package, name
+            case ["npm", "start" | "test" as name, *_] if name in package.scripts:
+                return package, name
+            case ["yarn" | "pnpm" | "bun", name, *_] if name in package.scripts:
+                return package, name
         return None
 
     def node(self) -> str | None:
@@ -147,24 +158,61 @@ def strings(value: object) -> dict[str, str]:
     return {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
 
 
-def _last(command: str) -> list[list[str]]:
-    """The commands that a shell command runs last, side by side where `&` parts them, each as its words without
-    prefixes and settings: `a && X=1 npx b & c` → `[[b], [c]]`. At least one, maybe empty."""
+def _commands(command: str) -> list[tuple[str, list[str], bool]]:
+    """The commands of a shell command, in order: the folder that `cd` led to, the words without prefixes and
+    settings, and whether the next one runs beside it (`&`) rather than after it."""
     reader = shlex.shlex(command, posix=True, punctuation_chars="&|;")
     reader.whitespace_split, reader.commenters = True, ""
     try:
         words = list(reader)
     except ValueError:  # a quotation that does not end
         words = command.split()
-    beside: list[list[str]] = [[]]
-    for word in words:
-        if word in {"&&", "||", ";", "|"}:
-            beside[-1] = []
-        elif word == "&":
-            beside.append([])
-        elif word not in PREFIXES and not re.match(r"[A-Za-z_]\w*=", word):
-            beside[-1].append(word)
-    return [part for part in beside if part] or [[]]
+    found: list[tuple[str, list[str], bool]] = []
+    folder, part = ".", list[str]()
+    for word in [*words, ";"]:
+        if word not in {"&&", "||", ";", "|", "&"}:
+            if word not in PREFIXES and not re.match(r"[A-Za-z_]\w*=", word):
+                part.append(word)
+        elif part[:1] == ["cd"] and len(part) == 2:
+            folder, part = _joined(folder, part[1]), []
+        else:
+            found += [(folder, part, word == "&")] if part else []
+            part = []
+    return found
+
+
+def _last(command: str) -> list[tuple[str, list[str]]]:
+    """The commands that run last, side by side where `&` parts them, with their folders: `a && X=1 npx b & c` →
+    b and c. At least one, maybe empty."""
+    commands = _commands(command)
+    beside = [(folder, words) for folder, words, runs_on in commands[:-1] if runs_on]
+    return [*beside, *((folder, words) for folder, words, _ in commands[-1:])] or [(".", [])]
+
+
+def _folders(command: str) -> Iterator[str]:
+    """Where the commands of a shell command run, those that the likes of `concurrently` start included."""
+    for folder, words, _ in _commands(command):
+        yield _place(words, folder)[0]
+        if words[0] in STARTERS:
+            for argument in words[1:]:
+                yield from _folders(argument) if " " in argument else ()
+
+
+def _place(words: list[str], folder: str) -> tuple[str, list[str]]:
+    """Takes `--prefix DIR`, `-C DIR`, `--cwd DIR` out of a package manager's command; gives folder and the rest."""
+    if words[:1] and words[0] in MANAGERS:
+        for number, word in enumerate(words[1:], 1):
+            name, _, value = word.partition("=")
+            if name in {"--prefix", "-C", "--cwd", "--dir"}:
+                value, end = (value, number + 1) if value else (" ".join(words[number + 1 : number + 2]), number + 2)
+                return _joined(folder, value), [*words[:number], *words[end:]]
+    return folder, words
+
+
+def _joined(folder: str, inner: str) -> str:
+    """A folder below the package; `.` for one that is not."""
+    path = os.path.normpath(PurePosixPath(folder) / inner)
+    return "." if path.startswith(("..", "/")) else path
 
 
 def _value(text: str) -> str:

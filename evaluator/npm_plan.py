@@ -25,6 +25,7 @@ DEV_SERVERS: Mapping[str, int] = {
     "parcel": 1234, "ng": 4200, "rsbuild": 3000,
 }  # fmt: skip
 """Programs that serve pages while they are worked on, and the port each takes by itself."""
+NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 RUNNING = ("start", "serve", "preview", "dev")
 """Scripts that may run the application, in the order in which they are tried."""
 SERVER_FILES = ("server.js", "app.js", "index.js", "server.mjs", "index.mjs")
@@ -45,6 +46,8 @@ class NpmFacts:
     broken: bool = False
     tool: str = ""
     install: Install = field(default_factory=Install)
+    also: Mapping[str, Command] = field(default_factory=dict)
+    """Sub-folders that scripts lead into, and how each is installed."""
     build: Command = ()
     build_at_home: bool = False
     """The build is the workspace's, which builds the packages that this one needs too."""
@@ -75,14 +78,13 @@ def package_folders(tree: Path) -> Iterator[Path]:
 
 
 def _only_delegates(tree: Path) -> bool:
-    """Whether the top's scripts only lead into sub-folders, and nothing of its own is installed or built."""
+    """Whether the top's scripts only lead into one sub-folder, and nothing of its own is run or built."""
     try:
         package = read_package(tree)
     except BrokenPackage:
         return False
-    leads = re.compile(r"\bcd\s+[\w./-]+|--prefix[ =]|\s-C\s|--filter|--cwd")
-    told = [package.scripts[name] for name in (*RUNNING, "build") if name in package.scripts]
-    return bool(told) and all(leads.search(script) for script in told) and tool_of(package) is None
+    own = set().union(*(package.programs(name) for name in RUNNING)) & SERVERS
+    return bool(package.folders()) and not own and tool_of(package) is None and way_of(package) is None
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -111,6 +113,7 @@ def npm_facts(folder: Path, tree: Path | None = None) -> NpmFacts:
     return replace(
         found,
         install=install_of(root, workspace=bool(members(home))),
+        also={} if members(home) else _also(package),
         build=("npm", "run", "build") if together else found.build,
         build_at_home=together,
         env=package.example_env() | dict(found.env),
@@ -168,6 +171,18 @@ def _recognised(package: Package, facts: NpmFacts) -> NpmFacts:  # noqa: PLR0911
             known, verdict="starts a server", tool=package.program(served), start=("npm", "run", served), env=env
         )
     return replace(facts, fallback=_fallback(package))
+
+
+def _also(package: Package) -> dict[str, Command]:
+    found = {}
+    for folder in package.folders():
+        try:
+            install = install_of(read_package(package.folder / folder), workspace=False)
+        except BrokenPackage:
+            continue
+        if install.command:
+            found[folder] = ("npm", "ci") if install.lock in NPM_LOCKS else ("npm", "install")
+    return found
 
 
 def _fallback(package: Package) -> Command:

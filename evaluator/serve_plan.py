@@ -57,6 +57,9 @@ class ServePlan(Strict):
     """Package and version of the package manager, where it is not the builder's npm (`pnpm@9`)."""
     install: list[str] = Field(default_factory=list)
     """Command of the install phase; empty when there is nothing to install."""
+    also: dict[str, list[str]] = Field(default_factory=dict)
+    """Folders below `root` that are installed too, each with its command: a server's pages may be a package of
+    their own."""
     build: list[str] = Field(default_factory=list)
     output: str | None = None
     """Folder below the tree that the build fills; it is served as static files. None with a `start` command."""
@@ -159,6 +162,7 @@ def _npm_plan(tree: Path, facts: NpmFacts) -> ServePlan:
         lock=facts.install.lock,
         manager=facts.install.package,
         install=list(facts.install.command),
+        also={folder: list(command) for folder, command in facts.also.items()},
         build=list(facts.build) if facts.build_at_home else there(facts.build),
         output=None if facts.output is None else _joined(here, facts.output),
         start=there(facts.start),

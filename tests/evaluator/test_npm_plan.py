@@ -255,6 +255,20 @@ def test_a_top_that_only_leads_into_a_folder_is_not_the_application(learn: Learn
     assert (plan.root, plan.output, plan.build) == ("client", "client/build", RUN_BUILD)
 
 
+def test_a_server_whose_pages_are_a_package_of_their_own_is_installed_in_both(learn: Learn) -> None:
+    build = "npm install --prefix client && npm run build --prefix client"
+    files: Files = {
+        "package.json": package("express@5", start="node server.js", build=build),
+        "client/package.json": package("react-scripts@5", build="react-scripts build", start="react-scripts start"),
+        "client/package-lock.json": "{}",
+    }
+    plan = learn(files)
+    assert (plan.start, plan.build, plan.also) == (RUN_START, RUN_BUILD, {"client": ["npm", "ci"]})
+    dev = package("express@5", dev='concurrently "node server.js" "cd client && npm start"')
+    both = learn({**files, "package.json": dev})
+    assert (both.start, both.port, both.also) == (["npm", "run", "dev"], 3000, {"client": ["npm", "ci"]})
+
+
 @pytest.mark.parametrize(
     ("files", "manager", "install"),
     [
