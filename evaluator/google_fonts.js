@@ -6,9 +6,6 @@ const style = (address) => {
     .map((name) => `@font-face { font-family: '${name}'; font-style: normal; font-weight: 100 900; src: local('${name}'); }`)
     .join('\n');
 };
-// Turbopack reads the whole object, so the addresses it asked for are told; webpack asks for them one by one.
-const told = JSON.parse(process.env.CDB_FONT_ADDRESSES || '[]');
-const known = Object.fromEntries(told.map((address) => [address, style(address)]));
-module.exports = new Proxy(known, {
-  get: (styles, key) => styles[key] ?? (String(key).startsWith('https://') ? style(String(key)) : undefined),
+module.exports = new Proxy({}, {
+  get: (_, key) => (String(key).startsWith('https://') ? style(String(key)) : undefined),
 });

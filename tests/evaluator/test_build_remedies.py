@@ -18,12 +18,38 @@ GEIST = "https://fonts.googleapis.com/css2?family=Geist+Mono:wght@100..900&displ
 
 
 def test_next_is_given_stand_ins_for_google_fonts_once() -> None:
-    log = f"requesting {GEIST}\nFailed to fetch `Geist Mono` from Google Fonts."
+    log = "Next.js 15.5.29\nFailed to fetch `Geist Mono` from Google Fonts."
     remedy = build_remedy(NEXT, {"A": "1"}, log)
     assert remedy is not None
     assert (remedy.command, remedy.flag, remedy.env["A"]) == (NEXT, "fonts_absent", "1")
-    assert json.loads(remedy.env["CDB_FONT_ADDRESSES"]) == [GEIST]
+    assert remedy.env["NEXT_FONT_GOOGLE_MOCKED_RESPONSES"] == "/opt/cdb/google_fonts.js"
     assert build_remedy(NEXT, remedy.env, log) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "then"),
+    [
+        (NEXT, "> next build\nNext.js 16.4.6 (Turbopack)", [*NEXT, "--", "--webpack"]),
+        (
+            NEXT,
+            "> next build --turbopack\nNext.js 15.5.2 (Turbopack)",
+            ["npm", "exec", "--no", "--", "next", "build"],
+        ),
+        (
+            ["env", "--chdir=apps/web", *NEXT],
+            "> next build --turbopack\nNext.js 16.0.0 (Turbopack)",
+            ["env", "--chdir=apps/web", "npm", "exec", "--no", "--", "next", "build", "--webpack"],
+        ),
+        (
+            ["npm", "exec", "--no", "--", "next", "build"],
+            "Next.js 16.0.0 (Turbopack)",
+            ["npm", "exec", "--no", "--", "next", "build", "--webpack"],
+        ),
+    ],
+)
+def test_fonts_that_turbopack_wanted_are_left_to_webpack(command: list[str], said: str, then: list[str]) -> None:
+    remedy = build_remedy(command, {}, f"{said}\nFailed to fetch Geist from Google Fonts.")
+    assert remedy is not None and remedy.command == then
 
 
 def test_angular_leaves_fonts_to_the_page() -> None:
@@ -42,18 +68,14 @@ def test_another_failure_has_no_remedy() -> None:
     assert build_remedy(NEXT, {}, "error: x is undefined") is None
 
 
-@pytest.mark.parametrize("told", [[], [GEIST]])
-def test_the_stand_in_declares_the_font_for_both_bundlers(told: list[str]) -> None:
+def test_the_stand_in_declares_the_font_and_asks_for_no_file() -> None:
     script = (
         "const fonts = require(process.argv[1]);"
-        "console.log(JSON.stringify([fonts[process.argv[2]], Object.keys(fonts), fonts.__esModule ?? null]))"
+        "console.log(JSON.stringify([fonts[process.argv[2]], fonts.__esModule ?? null]))"
     )
     node = compute_driver_executable()[0]  # the one that comes with Playwright
     command = [node, "-e", script, str(FONTS), GEIST]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=30,
-        env={"CDB_FONT_ADDRESSES": json.dumps(told), "PATH": "/usr/local/bin:/usr/bin:/bin"},
-    )  # fmt: skip
-    style, addresses, as_module = json.loads(ran.stdout)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30, env={})
+    style, as_module = json.loads(ran.stdout)
     assert "font-family: 'Geist Mono'" in style and "url(" not in style
-    assert (addresses, as_module) == (told, None)
+    assert as_module is None
