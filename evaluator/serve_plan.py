@@ -24,10 +24,7 @@ STATIC_PORT = 8080
 SKIPPED = frozenset({"node_modules", "_attachments", "_annotations", "bower_components", "__MACOSX"})
 """Folders in which no application is looked for (beside those whose name begins with a dot)."""
 USUAL_FOLDERS = ("public", "dist", "build", "out", "src", "www", "docs", "site", "app")
-DECIDING = (
-    "kind", "root", "entry", "index", "tool", "build", "output", "start", "fallback", "env", "spa_fallback",
-    "base_path",
-)  # fmt: skip
+DECIDING = ("kind", "root", "entry", "index", "tool", "build", "output", "start", "env", "spa_fallback", "base_path")
 """What decides how an application is served: a change of these between start and submission is recorded."""
 MAX_DEPTH = 4
 MAX_SCANNED_FILES = 300
