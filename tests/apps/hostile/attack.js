@@ -14,7 +14,7 @@ const HOSTS = [
   ['example.com', 443],
   ['1.1.1.1', 53],
 ];
-const PLACES = ['/var/run/docker.sock', '/run/docker.sock', '/root', '/etc/shadow', '/proc/1/root/root', '/carried'];
+const PLACES = ['/var/run/docker.sock', '/run/docker.sock', '/root', '/etc/shadow', '/proc/1/root/root'];
 const OUTSIDE = ['/opt/cdb/app_probe.py', '/etc/passwd', '/usr/local/bin/node', '/usr/local/bin/npm'];
 
 const reach = ([host, port]) => new Promise((done) => {
