@@ -57,11 +57,10 @@ def _next(package: Package) -> Way:
 def _nuxt(package: Package) -> Way:
     config = package.config("nuxt.config")
     old = package.major("nuxt") < 3
-    script = package.scripts.get("build", "")
-    exports = "generate" in (script or package.scripts.get("generate", "")) and ("generate" in script or not script)
+    script = package.scripts.get("build")
     env = dict(LEGACY_OPENSSL) if old else {}
-    if exports:
-        build = ("npm", "run", "build" if script else "generate")
+    if "generate" in (package.scripts if script is None else script):
+        build = ("npm", "run", "generate" if script is None else "build")
         return Way(build, output="dist" if old else ".output/public", env=env)
     if re.search(r"\bpreset\s*:", config):
         env["NITRO_PRESET"] = "node-server"  # the one written there is of some host's platform

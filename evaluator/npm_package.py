@@ -56,10 +56,14 @@ class Package:
         return "".join(self.text(f"{stem}.{suffix}") for suffix in SUFFIXES)
 
     def text(self, name: str) -> str:
+        """The beginning of a file; empty when it is none, or lies outside the package (its own words may name it)."""
         try:
-            with (self.folder / name).open("rb") as file:
+            path = (self.folder / name).resolve()
+            if not path.is_file() or not path.is_relative_to(self.folder.resolve()):
+                return ""
+            with path.open("rb") as file:
                 return file.read(CONFIG_BYTES).decode("utf-8", errors="replace")
-        except OSError:
+        except (OSError, ValueError):
             return ""
 
     def program(self, name: str) -> str:

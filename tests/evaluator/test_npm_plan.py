@@ -291,6 +291,13 @@ def test_each_lock_is_read_by_the_manager_that_wrote_it(
     assert (plan.manager, plan.install) == (manager, install)
 
 
+@pytest.mark.parametrize("main", ["../outside.js", "/dev/zero", "\0", "link.js", 7])
+def test_nothing_outside_the_package_is_read(learn: Learn, tmp_path: Path, main: object) -> None:
+    (tmp_path.parent / "outside.js").write_text("app.listen(1)")
+    (tmp_path / "link.js").symlink_to(tmp_path.parent / "outside.js")
+    assert learn({"package.json": {"main": main}, "index.html": ""}).kind == "static"
+
+
 def test_an_example_of_an_environment_file_stands_in_for_the_file(learn: Learn) -> None:
     example = '# settings\nexport VITE_TITLE="Lamp shop"\nVITE_KEY=abc # public\nEMPTY=\nNODE_ENV=test\nPATH=/x\n'
     files: Files = {"package.json": package("vite@7", build="vite build"), "index.html": "", ".env.example": example}
