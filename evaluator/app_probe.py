@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -30,6 +31,11 @@ ASK_S = 10.0
 GRACE_S = 3.0
 """How long a server that answers with something else than a page is held back for one with a page."""
 MAX_REDIRECTS = 5
+HOST_NAMES = ("localhost", "127.0.0.1")
+"""Names asked for, the second where a server refuses the first."""
+REFUSED_HOST = re.compile(rb"Blocked request\. This host|Invalid Host(?: |/Origin )header", re.IGNORECASE)
+"""What Vite's and webpack's servers answer to a name they do not know."""
+SNIFFED_BYTES = 2048
 LISTENING = "0A"
 
 
@@ -50,6 +56,10 @@ class Outcome(NamedTuple):
     last: str = ""
     """What the last answer that was no page looked like."""
     waited_s: float = 0.0
+    name: str = HOST_NAMES[0]
+    """The host name it was asked for."""
+    refused_host: bool = False
+    """It refuses every name we may ask for."""
 
 
 def listeners(tables: Sequence[Path] = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))) -> list[Listener]:
@@ -79,32 +89,49 @@ class Answer(NamedTuple):
     good: bool
     page: bool
     words: str
+    name: str = HOST_NAMES[0]
+    refused_host: bool = False
 
 
 def ask(listener: Listener, path: str) -> Answer:
-    """GETs `path`, following redirects. The Host header says localhost: development servers refuse names
-    they do not know."""
+    """GETs `path`, following redirects, by the first host name that is not refused: development servers know
+    only some."""
+    answer = Answer(False, False, "")
+    for name in HOST_NAMES:
+        answer = _ask_as(name, listener, path)
+        if not answer.refused_host:
+            break
+    return answer
+
+
+def _ask_as(name: str, listener: Listener, path: str) -> Answer:
     for _ in range(MAX_REDIRECTS):
         connection = http.client.HTTPConnection(listener.host, listener.port, timeout=ASK_S)
         try:
-            headers = {"Host": f"localhost:{listener.port}", "Accept": "text/html,*/*;q=0.8"}
+            headers = {"Host": f"{name}:{listener.port}", "Accept": "text/html,*/*;q=0.8"}
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             location = answer.headers.get("Location")
             if location and 300 <= answer.status < 400:
-                told = urlsplit(urljoin(f"http://localhost:{listener.port}{path}", location))
+                told = urlsplit(urljoin(f"http://{name}:{listener.port}{path}", location))
                 path = (told.path or "/") + (f"?{told.query}" if told.query else "")
                 continue
-            kind = answer.headers.get("Content-Type", "")
-            some = answer.read(1)
-            words = f"port {listener.port}: HTTP {answer.status} {kind or 'without a type'}"
-            good = answer.status == 200 and bool(some)
-            return Answer(good, good and "html" in kind.lower(), words + ("" if some else ", empty"))
+            return _read(answer, name, listener.port)
         except (OSError, ValueError, http.client.HTTPException) as error:
             return Answer(False, False, f"port {listener.port}: {type(error).__name__}: {error}")
         finally:
             connection.close()
     return Answer(False, False, f"port {listener.port}: more than {MAX_REDIRECTS} redirects")
+
+
+def _read(answer: http.client.HTTPResponse, name: str, port: int) -> Answer:
+    kind = answer.headers.get("Content-Type", "")
+    good = answer.status == 200
+    some = answer.read(1 if good else SNIFFED_BYTES)
+    words = f"port {port}: HTTP {answer.status} {kind or 'without a type'}" + ("" if some else ", empty")
+    if not good and REFUSED_HOST.search(some):
+        return Answer(False, False, f"{words}, it refuses the host name {name}", name, True)
+    return Answer(good and bool(some), good and bool(some) and "html" in kind.lower(), words, name)
 
 
 class Asking:
@@ -156,11 +183,13 @@ def wait(deadline_s: float, port: int, path: str, ended: Path | None) -> Outcome
         if not pages and good_since and time.monotonic() - good_since > GRACE_S:
             pages = others
         if pages:
-            words = dict(told)[pages[0]].words
-            return Outcome("ready", *pages[0], ports, words, time.monotonic() - began)
+            chosen = dict(told)[pages[0]]
+            return Outcome("ready", *pages[0], ports, chosen.words, time.monotonic() - began, chosen.name)
         if not found and ended and ended.exists():
             return Outcome("exited", last=ended.read_text(encoding="ascii"), waited_s=waited)
-    return Outcome("timeout", "", 0, sorted({each.port for each in listeners()}), last, time.monotonic() - began)
+    refused = any(answer.refused_host for answer in asking.told().values())
+    ports = sorted({each.port for each in listeners()})
+    return Outcome("timeout", "", 0, ports, last, time.monotonic() - began, refused_host=refused)
 
 
 def run(argv: Sequence[str], log: Path, ended: Path) -> int:

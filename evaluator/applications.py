@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from evaluator.cases import Case
 from evaluator.frozen_store import FrozenStore
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.records import CaseOutcome
-from evaluator.serve import ServeFailed, serve
-from evaluator.serve_plan import ServePlan, fits, learn_plan
+from evaluator.serve import READY_S, ServeFailed, serve
+from evaluator.serve_plan import Fitted, ServePlan, UnknownApplication, fitted
+from evaluator.serving_record import TAIL_CHARS, AppServing, ServePhase, ServingRecord
 from evaluator.sidecar import browser_for
 from evaluator.start_replays import StartReplays
 from sandboxes.images import image_tag
@@ -61,6 +63,8 @@ class Applications:
     def __init__(self, submission: AppBrowser, start_seen: StartReplays, serving: _Serving) -> None:
         self.submission = submission
         self.start_seen = start_seen
+        self.flags = serving.record.flags
+        """How the submission's building and serving differs from the start's (`evaluator.serving_record`)."""
         self._serving = serving
         self._start: AppBrowser | None = None
 
@@ -80,20 +84,37 @@ class _Serving:
     bench: Bench
     driver: Playwright
     stack: ExitStack
-    start_built: BuildResult
+    record: ServingRecord
 
     def start(self) -> AppBrowser:
+        assert self.record.start is not None
         try:
-            return self.served(self.start_built)
+            return self.served(self.record.start)
         except ServeFailed as error:
             raise InfraError(f"{self.case.case}: its start application does not serve: {error}") from error
 
-    def served(self, built: BuildResult) -> AppBrowser:
-        run, case = self.bench.run, self.case.case
-        app = self.stack.enter_context(serve(built.plan, built.served, run=run, case=case))
+    def served(self, app: AppServing) -> AppBrowser:
+        """Serves a built application and opens a browser beside it. Raises ServeFailed."""
+        assert app.build is not None
+        run, case, began = self.bench.run, self.case.case, time.monotonic()
+        phase = ServePhase(outcome="served", deadline_s=READY_S, duration_s=0.0)
+        try:
+            running = self.stack.enter_context(serve(app.build.plan, app.build.served, run=run, case=case))
+            phase.url = running.url
+        except ServeFailed as error:
+            phase.outcome, phase.code, phase.reason = "serve_failed", error.code, str(error)
+            phase.log = error.log[-TAIL_CHARS:]
+            raise
+        finally:
+            phase.duration_s = round(time.monotonic() - began, 3)
+            app.serve = phase
+            self.note()
         return self.stack.enter_context(
-            browser_for(app, driver=self.driver, run=run, case=case, frozen=self.bench.frozen)
+            browser_for(running, driver=self.driver, run=run, case=case, frozen=self.bench.frozen)
         )
+
+    def note(self) -> None:
+        self.record.write(self.bench.logs / self.case.case)
 
 
 @contextmanager
@@ -109,30 +130,38 @@ def running_applications(case: Case, bench: Bench, driver: Playwright) -> Iterat
     submission = (bench.cases_folder / case.submission.folder).resolve()
     if case.serve_plan is None:
         raise InfraError(f"{case.case}: no way to serve its start application: {case.serve_plan_error}")
-    logs = bench.logs / case.case
+    logs, record = bench.logs / case.case, ServingRecord(schema="cdb.serving/1")
     with ExitStack() as stack:
-        start_built = _built_start(case, case.serve_plan, project, bench, logs)
-        plan = case.serve_plan if fits(case.serve_plan, submission) is None else _learned(submission)
-        lock = start_build_folder(bench.start_builds, case.start_digest) / RESOLVED_LOCK
-        built = _build(plan, submission, bench.built / case.case, case, bench, logs / "build", lock)
+        serving = _Serving(case, bench, driver, stack, record)
+        try:
+            record.start = AppServing(plan=case.serve_plan)
+            start_built = record.start.build = _built_start(case, case.serve_plan, project, bench, logs)
+            plan, changes = _plan(case.serve_plan, submission)
+            record.submission = AppServing(plan=plan, changes=changes)
+            lock = start_build_folder(bench.start_builds, case.start_digest) / RESOLVED_LOCK
+            built = _build(plan, submission, bench.built / case.case, case, bench, logs / "build", lock)
+            record.submission.build = built
+        finally:
+            serving.note()
         if built.outcome != "ok":
-            raise NotServed("build_failed", built.reason)
-        serving = _Serving(case, bench, driver, stack, start_built)
+            raise NotServed("build_failed", f"{built.reason}\n{built.log_tail[-2000:]}".rstrip())
         frozen = bench.frozen.digest if bench.frozen else ""
         start_key = f"{start_built.key} {case.start_digest} {image_tag('browser')} {frozen}".rstrip()
         seen = StartReplays(bench.start_replays, start_key)
         try:
-            browser = serving.served(built)
+            browser = serving.served(record.submission)
         except ServeFailed as error:
+            if error.by_host:
+                raise InfraError(f"{case.case}: {error}") from error
             serving.start()  # a start that does not serve either is no fault of the submission
             raise NotServed("serve_failed", f"{error}\n{error.log[-2000:]}") from error
         yield Applications(browser, seen, serving)
 
 
-def _learned(submission: Path) -> ServePlan:
+def _plan(plan: ServePlan, submission: Path) -> Fitted:
     try:
-        return learn_plan(submission)
-    except CdbError as error:
+        return fitted(plan, submission)
+    except UnknownApplication as error:
         raise NotServed("build_failed", f"no way to serve the submission: {error}") from error
 
 

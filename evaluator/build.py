@@ -24,18 +24,21 @@ from pydantic import Field, ValidationError
 from bench.atomic import write_bytes
 from bench.errors import InfraError
 from bench.tree import digest, list_tree
-from evaluator.build_phases import NPM_LOCK, BuildLimits, NodeFacts, PhaseFailed, PhaseRecord, Workshop
+from evaluator.build_node import NodeFacts
+from evaluator.build_phases import NPM_LOCK, BuildLimits, PhaseFailed, PhaseRecord, Workshop
 from evaluator.records import Strict
-from evaluator.serve_plan import ServePlan, first_page, mount_path
+from evaluator.serve_plan import ServePlan, first_page, mount_path, static_plan
 from sandboxes.images import image_id
 from sandboxes.mirror import Mirror
 
-FORMAT = "cdb.build/1"
+FORMAT = "cdb.build/2"
 """Part of every key: raised when a build of the same input would come out differently."""
 APP = "app"
 BUILT = "BUILT.json"
 RESOLVED_LOCK = NPM_LOCK
 """Beside BUILT.json: what npm resolved where it had to; submissions without a lock begin with it."""
+SHELL_PAGE = "200.html"
+"""The page that generators write for paths without a file of their own."""
 SERVED_AS_THEY_ARE = ("_attachments", "_annotations")
 """Folders of the workspace that are served with every application, built ones included."""
 
@@ -53,8 +56,9 @@ class BuildResult(Strict):
     lock_mismatch: bool = False
     """The lock file did not fit package.json, and the versions were resolved anew."""
     flags: list[str] = Field(default_factory=list)
-    """What was done beside the plan: `lock_mismatch`, `lock_of_start`, `legacy_peer_deps`, `scripts_skipped`,
-    `openssl_legacy`, `output_elsewhere`."""
+    """What was done beside the plan (docs/serving.md): `lock_mismatch`, `lock_of_start`, `legacy_peer_deps`,
+    `scripts_skipped`, `node_fetched`, `openssl_legacy`, `fonts_absent`, `output_elsewhere`, `page_in_sources`,
+    `served_by_script`."""
     node: NodeFacts | None = None
     duration_s: float = 0.0
     reused: bool = False
@@ -114,11 +118,14 @@ def _build(shop: Workshop, tree: Path, key: str) -> BuildResult:
     result = BuildResult(outcome="ok", key=key, plan=shop.plan)
     try:
         installed = shop.install(tree) if shop.plan.install else None
+        result.plan = shop.plan  # installing may have fetched another Node, with other settings
         if installed and shop.plan.start and not shop.plan.build:
             installed.rename(app)
         else:
             result.plan = shop.build(tree, installed, app)
-        if not shop.plan.start:
+        if not result.plan.start:
+            if "page_in_sources" in shop.flags:
+                _narrow(app)
             result.plan = _finished(result.plan, tree, app)
     except PhaseFailed as failed:
         result.outcome, result.code, result.reason = failed.fault
@@ -128,18 +135,35 @@ def _build(shop: Workshop, tree: Path, key: str) -> BuildResult:
     return result
 
 
+def _narrow(app: Path) -> None:
+    """Leaves of a copied source tree only the folder of the page, where the page takes that for its root."""
+    page = first_page(app)
+    root = static_plan(app, page).root if page else "."
+    if root != ".":
+        inner = app.with_name("narrowed")
+        (app / root).rename(inner)
+        shutil.rmtree(app)
+        inner.rename(app)
+
+
 def _finished(plan: ServePlan, tree: Path, app: Path) -> ServePlan:
     """Adds the folders that are served as they are; reads page and base path off the built files."""
-    page = first_page(app)
     for name in SERVED_AS_THEY_ARE:
         if (tree / name).is_dir() and not (app / name).exists():
             shutil.copytree(tree / name, app / name, symlinks=True)
+    page = first_page(app)
     if page is None:
         return plan
     entry = page.parent.relative_to(app).as_posix()
     base = mount_path(app, page)
+    shell = page.with_name(SHELL_PAGE)
     return plan.model_copy(
-        update={"base_path": base, "entry": "" if entry == "." else f"{entry}/", "index": page.name}
+        update={
+            "base_path": plan.base_path if base == "/" else base,
+            "entry": "" if entry == "." else f"{entry}/",
+            "index": page.name,
+            "fallback_page": shell.relative_to(app).as_posix() if plan.spa_fallback and shell.is_file() else "",
+        }
     )
 
 

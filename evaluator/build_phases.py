@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 import tempfile
@@ -14,11 +13,16 @@ from pathlib import Path
 from typing import Literal
 
 from bench.errors import InfraError
+from evaluator.build_environment import QUIET, registry_settings
 from evaluator.build_faults import Fault, Seen, judge, plain, useful_end
+from evaluator.build_node import NODE_PACKAGE, OLD_NODE, NodeFacts, ask_node, node_range
+from evaluator.build_output import Output, find_output
+from evaluator.build_remedies import build_remedy
 from evaluator.install_remedies import remedy
-from evaluator.npm_plan import LEGACY_OPENSSL
+from evaluator.npm_plan import DEVELOPMENT
+from evaluator.npm_tools import LEGACY_OPENSSL
 from evaluator.records import Strict
-from evaluator.serve import PROGRAMS, WORKSPACE_TAR, programs
+from evaluator.serve import PROGRAMS, TOOLS, TOOLS_PATH, WORKSPACE_TAR, programs
 from evaluator.serve_plan import ServePlan
 from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag
@@ -32,35 +36,12 @@ STEP_S = 120.0
 MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
 """Puts a command's two streams into one, in order; the text is constant, the command its arguments."""
 PACK = ("sh", "-c", 'mkdir "$1" && exec tar -C "$3" -cf "$2" .', "sh")
+LEGACY_OPENSSL_FROM = 17
+"""The first major version of Node that knows the switch."""
 LOCK_BYTES = 64 * MIB
 NPM_LOCK = "package-lock.json"
 
-QUIET = {
-    "BROWSER": "none",
-    "NO_COLOR": "1",
-    "FORCE_COLOR": "0",
-    "NEXT_TELEMETRY_DISABLED": "1",
-    "ASTRO_TELEMETRY_DISABLED": "1",
-    "NG_CLI_ANALYTICS": "false",
-    "DISABLE_OPENCOLLECTIVE": "1",
-    "HUSKY": "0",
-    "PUPPETEER_SKIP_DOWNLOAD": "1",
-    "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
-    "CYPRESS_INSTALL_BINARY": "0",
-    "ELECTRON_SKIP_BINARY_DOWNLOAD": "1",
-}
-"""No downloads that a page does not need, no telemetry, no colours. CI stays unset: with it create-react-app
-turns every warning into a failure."""
-NPM = {
-    "npm_config_audit": "false",
-    "npm_config_fund": "false",
-    "npm_config_progress": "false",
-    "npm_config_update_notifier": "false",
-    "npm_config_fetch_retries": "0",  # the mirror tries again by itself
-    "npm_config_fetch_timeout": "200000",
-    "npm_config_omit_lockfile_registry_resolved": "true",
-    "npm_config_replace_registry_host": "always",  # locks name the registry of whoever wrote them
-}
+PhaseOutcome = Literal["ok", "failed", "timeout", "out_of_memory", "container_lost"]
 
 
 class PhaseRecord(Strict):
@@ -72,6 +53,9 @@ class PhaseRecord(Strict):
     duration_s: float
     log: str
     """File name of its output in the build's log folder."""
+    outcome: PhaseOutcome = "ok"
+    deadline_s: float = 0.0
+    """What it had of its phase's time."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +78,6 @@ class PhaseFailed(Exception):
         super().__init__(fault.reason)
         self.fault = fault
         self.tail = tail
-
-
-class NodeFacts(Strict):
-    """Node in the builder image, and whether it is what the application asks for (None: it asks nothing)."""
-
-    version: str
-    fits: bool | None = None
 
 
 @dataclass
@@ -135,8 +112,14 @@ class Workshop:
             forward = ["python3", "-I", f"{PROGRAMS}/forward.py", "--port", str(PORT)]
             box.spawn([*forward, "--socket", f"{MOUNTED_AT}/{SOCKET}"], cwd="/", log="/tmp/forward.log")
             self.node = self._node(box)
-            self._install_with_remedies(box, client)
+            if self.node.fits is False:
+                self._fetch_node(box, client)
+            if self.plan.manager:
+                self._fetch(box, client, self.plan.manager)
+            self._install_with_remedies(box, client, self.plan.install, self.root)
             self._keep_lock(box)
+            for folder, command in self.plan.also.items():
+                self._install_with_remedies(box, client, command, f"{self.root}/{folder}")
             return self._pack(box, "installed")
 
     def build(self, tree: Path, installed: Path | None, app: Path) -> ServePlan:
@@ -157,12 +140,35 @@ class Workshop:
             if plan.start:
                 self._pack(box, app.name).rename(app)
                 return plan
-            output = self._output(box, began)
-            try:
-                box.get_tree(f"{WORKSPACE}/{output}", app, TreePolicy())
-            except TreeTooLarge as error:
-                raise PhaseFailed(Fault("build_failed", "output_too_large", str(error)), "") from error
-            return plan.model_copy(update={"output": output})
+            output = find_output(box, plan, began, self.scratch)
+            if output is None:
+                return self._without_page(box, app)
+            return self._take_out(box, output, app)
+
+    def _take_out(self, box: Sandbox, output: Output, app: Path) -> ServePlan:
+        """Copies the built pages to `app`; returns the plan with their folder."""
+        self.flags += [output.flag] if output.flag else []
+        policy = TreePolicy(
+            leave_out=frozenset({"node_modules"}) if output.flag == "page_in_sources" else frozenset()
+        )
+        place = WORKSPACE if output.folder == "." else f"{WORKSPACE}/{output.folder}"
+        try:
+            box.get_tree(place, app, policy)
+        except TreeTooLarge as error:
+            raise PhaseFailed(Fault("build_failed", "output_too_large", str(error)), "") from error
+        return self.plan.model_copy(update={"output": output.folder})
+
+    def _without_page(self, box: Sandbox, app: Path) -> ServePlan:
+        """What is left when a build wrote no page: a script that serves one, else a failure."""
+        plan = self.plan
+        if not plan.fallback:
+            reason = f"the build ended well but wrote no HTML page, neither into {plan.output}/ nor elsewhere"
+            log = plain((self.logs / self.records[-1].log).read_bytes())
+            raise PhaseFailed(Fault("build_failed", "no_output", reason), useful_end(log))
+        self.flags.append("served_by_script")
+        self._pack(box, app.name).rename(app)
+        env = plan.env if plan.fallback[-1] in {"start", "preview"} else DEVELOPMENT | plan.env
+        return plan.model_copy(update={"start": plan.fallback, "output": None, "spa_fallback": False, "env": env})
 
     @contextmanager
     def _container(self, mounts: Sequence[Mount]) -> Iterator[Sandbox]:
@@ -179,17 +185,16 @@ class Workshop:
             with DockerSandbox(spec) as box:
                 yield box
 
-    def _install_with_remedies(self, box: Sandbox, client: str) -> None:
+    def _install_with_remedies(self, box: Sandbox, client: str, planned: Sequence[str], folder: str) -> None:
         assert self.mirror is not None
-        command = list(self.plan.install)
-        registry = f"http://127.0.0.1:{PORT}/~{client}/"
-        env = NPM | {"npm_config_registry": registry, "pnpm_config_registry": registry}
+        command = list(planned)
+        env = self._registry(client)
         left = self.limits.install_s
-        answered = 0
+        answered = len(self.mirror.entries(client))  # those before were to fetch tools
         while True:
             if command[:2] == ["npm", "install"] and self.before:
                 env["npm_config_before"] = self.before
-            ended, log = self._run(box, "install", command, env, left)
+            ended, log = self._run(box, "install", command, env, left, folder)
             answers = self.mirror.entries(client)[answered:]
             if ended.ok:
                 return
@@ -203,14 +208,49 @@ class Workshop:
             command = then.command
             self.flags.append(then.flag)
 
-    def _run_build(self, box: Sandbox) -> None:
-        command = list(self.plan.build)
-        ended, log = self._run(box, "build", command, self.plan.env, self.limits.build_s)
-        if not ended.ok and "ERR_OSSL_EVP_UNSUPPORTED" in log and not self.plan.env and not ended.timed_out:
-            self.flags.append("openssl_legacy")
-            ended, log = self._run(box, "build", command, LEGACY_OPENSSL, self.limits.build_s)
+    def _registry(self, client: str) -> dict[str, str]:
+        return registry_settings(f"http://127.0.0.1:{PORT}/~{client}/")
+
+    def _fetch(self, box: Sandbox, client: str, package: str) -> None:
+        """Installs a tool that the application needs for its own installation. Raises PhaseFailed."""
+        assert self.mirror is not None
+        command = ["npm", "install", "--prefix", TOOLS, package]
+        ended, log = self._run(box, "install", command, self._registry(client), self.limits.install_s)
         if not ended.ok:
-            raise self._failed("build", command, ended, log, ())
+            raise self._failed("install", command, ended, log, self.mirror.entries(client))
+
+    def _fetch_node(self, box: Sandbox, client: str) -> None:
+        """The Node that is asked for, with an npm that runs on it; the builder's own where there is no such Node."""
+        try:
+            self._fetch(box, client, f"{NODE_PACKAGE}@{node_range(self.plan.node)}")
+        except PhaseFailed as failed:
+            if failed.fault.outcome == "infra_error":
+                raise
+            return
+        self.node = self._node(box)
+        self.flags.append("node_fetched")
+        if (
+            self.node.major < LEGACY_OPENSSL_FROM
+            and self.plan.env.get("NODE_OPTIONS") == LEGACY_OPENSSL["NODE_OPTIONS"]
+        ):
+            env = {name: value for name, value in self.plan.env.items() if name != "NODE_OPTIONS"}
+            self.plan = self.plan.model_copy(update={"env": env})
+        npm = next((npm for below, npm in OLD_NODE if self.node.major < below), None)
+        if npm:
+            self._fetch(box, client, npm)
+
+    def _run_build(self, box: Sandbox) -> None:
+        command, env, left = list(self.plan.build), dict(self.plan.env), self.limits.build_s
+        while True:
+            ended, log = self._run(box, "build", command, env, left)
+            if ended.ok:
+                return
+            left -= ended.duration_s
+            then = None if ended.timed_out or ended.oom_killed or left <= 0 else build_remedy(command, env, log)
+            if then is None:
+                raise self._failed("build", command, ended, log, ())
+            command, env = then.command, then.env
+            self.flags.append(then.flag)
 
     def _run(
         self,
@@ -219,11 +259,13 @@ class Workshop:
         command: list[str],
         env: dict[str, str],
         deadline_s: float,
+        folder: str | None = None,
     ) -> tuple[Exec, str]:
-        """Runs one command in the application's folder, its output kept as a log. Returns it without escapes."""
+        """Runs one command in `folder` (the plan's root), its output kept as a log. Returns it without escapes."""
         self.logs.mkdir(parents=True, exist_ok=True)
         log = self.logs / f"{len(self.records) + 1}-{phase}.log"
-        ended = box.exec([*MERGED, *command], deadline_s=deadline_s, cwd=self.root, env=env, stdout=log)
+        env = {"PATH": TOOLS_PATH} | env
+        ended = box.exec([*MERGED, *command], deadline_s=deadline_s, cwd=folder or self.root, env=env, stdout=log)
         self.records.append(
             PhaseRecord(
                 phase=phase,
@@ -231,6 +273,8 @@ class Workshop:
                 exit_code=ended.exit_code,
                 duration_s=round(ended.duration_s, 3),
                 log=log.name,
+                outcome=_outcome(ended),
+                deadline_s=round(deadline_s, 1),
             )
         )
         return ended, plain(log.read_bytes())
@@ -284,36 +328,12 @@ class Workshop:
         self.flags.append("lock_of_start")
 
     def _node(self, box: Sandbox) -> NodeFacts:
-        """Asks npm's own semver, so that ranges mean what npm means by them."""
-        script = (
-            "const [range] = process.argv.slice(1); let fits = null;"
-            "try { if (range) fits = require('/opt/npm/node_modules/semver').satisfies(process.version, range) }"
-            "catch {} console.log(JSON.stringify({version: process.version, fits}))"
-        )
-        told = self.scratch / "node.json"
-        ended = box.exec(["node", "-e", script, self.plan.node or ""], deadline_s=STEP_S, cwd="/", stdout=told)
-        if not ended.ok:
-            raise InfraError(f"node does not run in the builder image: {ended}")
-        return NodeFacts.model_validate(json.loads(told.read_bytes()))
+        return ask_node(box, self.plan.node, self.scratch, TOOLS_PATH)
 
-    def _output(self, box: Sandbox, began: float) -> str:
-        """The folder with the built pages: as planned when the build wrote there, else where it did write."""
-        planned = self.plan.output or "dist"
-        pages = self._pages_written(box, began)
-        if any(page.startswith(f"{planned}/") for page in pages):
-            return planned
-        if pages:
-            self.flags.append("output_elsewhere")
-            return min(pages, key=lambda page: (page.count("/"), page)).rpartition("/")[0]
-        reason = f"the build ended well but wrote no HTML page, neither into {planned}/ nor elsewhere"
-        log = plain((self.logs / self.records[-1].log).read_bytes())
-        raise PhaseFailed(Fault("build_failed", "no_output", reason), useful_end(log))
 
-    def _pages_written(self, box: Sandbox, began: float) -> list[str]:
-        """HTML files below the workspace that are newer than `began` (Unix time), index pages if any."""
-        told = self.scratch / "pages"
-        command = ["find", WORKSPACE, "-name", "node_modules", "-prune", "-o", "-type", "f", "-name", "*.html"]
-        box.exec([*command, "-newermt", f"@{began:.3f}", "-printf", "%P\\0"], deadline_s=STEP_S, cwd="/", stdout=told)
-        pages = told.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
-        below = [page for page in pages if "/" in page]
-        return [page for page in below if page.endswith("/index.html")] or below
+def _outcome(ended: Exec) -> PhaseOutcome:
+    if ended.ok:
+        return "ok"
+    if ended.broken:
+        return "container_lost"
+    return "timeout" if ended.timed_out else "out_of_memory" if ended.oom_killed else "failed"

@@ -102,7 +102,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
         submission_digest=case.submission.digest,
         changed_files=case.submission.changed_files,
         shots=seen.shots,
-        flags=[*case.submission.flags, *(["new_hosts"] if seen.new_hosts else [])],
+        flags=[*case.submission.flags, *applications.flags, *(["new_hosts"] if seen.new_hosts else [])],
     )
     return CaseResult(criteria, record)
 

@@ -140,7 +140,11 @@ def moved(cases: Cases, source: Path, target: Path) -> Cases:
 
 def what_is_judged(cases: Cases) -> dict[str, Any]:
     """The part of a judging's lock that follows from its cases: judgings of the same things agree on all of it."""
+    by_hand = {
+        c.case: c.serve_plan.model_dump(mode="json") for c in cases.cases if c.serve_plan and c.serve_plan.by_hand
+    }
     return {
+        **({"serve_plans_by_hand": by_hand} if by_hand else {}),
         "dataset": cases.dataset,
         "scope": cases.scope,
         "entry": cases.entry,

@@ -31,7 +31,7 @@ from evaluator.external_addresses import addresses_in
 from evaluator.frozen_recording import Recording
 from evaluator.frozen_store import FrozenIndex, NotRecorded, read_index
 from evaluator.serve import serve
-from evaluator.serve_plan import learn_plan
+from evaluator.serve_file import plan_of
 from evaluator.sidecar import browser_for, playwright_driver
 from evaluator.witness import Viewport
 from sandboxes.docker_sandbox import kill_open_sandboxes
@@ -153,7 +153,7 @@ def _job(recording: Recording, mirror: Mirror) -> Callable[[Task], tuple[str, st
 
 
 def _record_case(task: Task, recording: Recording, mirror: Mirror) -> None:
-    plan = learn_plan(task.project)
+    plan = plan_of(task.project)
     out = start_build_folder(cache_folder("builds"), task.start_digest)
     logs = out.parent / f"{out.name}.logs"
     built = build(plan, task.project, out, run=RUN, case=task.case_id, mirror=mirror, logs=logs)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from evaluator.build_faults import npm_code
 
 SCRIPT_FAILED = re.compile(r"^npm (?:ERR!|error) command (?:failed|sh )", re.MULTILINE)
+YARN_OUTDATED_LOCK = "YN0028"
 NPM_COMMANDS = (("npm", "ci"), ("npm", "install"))
 
 
@@ -33,6 +34,11 @@ def remedy(command: Sequence[str], log: str) -> Remedy | None:
         (
             "--frozen-lockfile" in command and "ERR_PNPM_OUTDATED_LOCKFILE" in log,
             [word.replace("--frozen", "--no-frozen") for word in command],
+            "lock_mismatch",
+        ),
+        (
+            "--immutable" in command and YARN_OUTDATED_LOCK in log,
+            [word.replace("--immutable", "--no-immutable") for word in command],
             "lock_mismatch",
         ),
         (code == "ERESOLVE", [*command, "--legacy-peer-deps"], "legacy_peer_deps"),

@@ -24,7 +24,8 @@ from evaluator.fixed_archive import LEFT_OUT
 from evaluator.leaks import Search
 from evaluator.near_text import words
 from evaluator.rubric import RUBRIC, Criterion, parse_rubric
-from evaluator.serve_plan import ServePlan, learn_plan
+from evaluator.serve_file import plan_of
+from evaluator.serve_plan import ServePlan
 
 MIB = 1024 * 1024
 LARGE_FILE_BYTES = 100 * MIB
@@ -284,7 +285,7 @@ def _application(case: str, project: Path) -> Iterator[Finding]:
             file = f"project/{found.relative_to(project).as_posix()}"
             yield Finding("warning", "left_out", case, file, "it is not packed", "remove it, if nothing needs it")
     try:
-        plan = learn_plan(project)
+        plan = plan_of(project)
     except CdbError as error:
         yield Finding("error", "no_application", case, "project", str(error), "add a page or a package.json")
         return

@@ -2,109 +2,66 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+
+from evaluator.frameworks import MANY_PAGES, OWN_SERVERS, START_PORT, Command, way_of
+from evaluator.npm_install import Install, install_of, members, workspace_of
+from evaluator.npm_package import BrokenPackage, Package, read_package
+from evaluator.npm_tools import LEGACY_OPENSSL, output_of, tool_of
 
 USUAL_HOMES = ("client", "frontend", "web", "app", "ui", "site", "webapp")
 """Sub-folders looked into first when the top has no package.json that makes an application."""
-WORKSPACE_HOMES = ("packages", "apps")
-START_PORT = 3000
+WORKSPACE_HOMES = ("apps", "packages")
 OUTSIDE = frozenset({"node_modules", "_attachments", "_annotations"})
-
-SERVERS = frozenset(
-    ["node", "nodemon", "tsx", "ts-node", "ts-node-dev", "babel-node", "next", "nuxt", "nest", "remix-serve", "bun"]
-)
+SERVERS = OWN_SERVERS | {"next", "nuxt", "nest", "remix-serve", "react-router-serve", "json-server"}
 """Programs of a start script that serve the application themselves."""
-PREFIXES = frozenset(["npx", "cross-env", "env", "exec", "dotenv", "--", "-y", "--yes"])
-LOCKS: tuple[tuple[str, Literal["npm", "pnpm", "yarn"]], ...] = (
-    ("package-lock.json", "npm"),
-    ("npm-shrinkwrap.json", "npm"),
-    ("pnpm-lock.yaml", "pnpm"),
-    ("yarn.lock", "yarn"),
-)
-LEGACY_OPENSSL = {"NODE_OPTIONS": "--openssl-legacy-provider"}
-"""Webpack 4 hashes with MD4, which OpenSSL 3 keeps behind this switch."""
-
-
-class Tool(NamedTuple):
-    """A bundler: the package that tells it, its own build command, its default output folder.
-
-    `output_in` are the files that may name another folder, by `output_as`. `openssl_from` is the major
-    version from which it builds without legacy OpenSSL.
-    """
-
-    package: str
-    command: tuple[str, ...]
-    output: str
-    output_in: tuple[str, ...] = ()
-    output_as: str = r"(?!)"
-    openssl_from: int = 0
-
-
-_IN_FOLDER = r"""(?:(?:path\.)?(?:resolve|join)\(\s*(?:__dirname|process\.cwd\(\)|import\.meta\.dirname)\s*,\s*)?"""
-_QUOTED = r"""["'`]([^"'`$]+)["'`]"""
-_SUFFIXES = ("ts", "js", "mts", "mjs", "cts", "cjs")
-
-TOOLS = (
-    Tool(
-        "vite",
-        ("vite", "build"),
-        "dist",
-        tuple(f"vite.config.{suffix}" for suffix in _SUFFIXES),
-        rf"\boutDir\s*:\s*{_IN_FOLDER}{_QUOTED}",
-    ),
-    Tool("react-scripts", ("react-scripts", "build"), "build", openssl_from=5),
-    Tool(
-        "@vue/cli-service",
-        ("vue-cli-service", "build"),
-        "dist",
-        tuple(f"vue.config.{suffix}" for suffix in _SUFFIXES),
-        rf"\boutputDir\s*:\s*{_IN_FOLDER}{_QUOTED}",
-        openssl_from=5,
-    ),
-    Tool(
-        "parcel",
-        ("parcel", "build", "index.html"),
-        "dist",
-        ("package.json",),
-        r"""(?:--dist-dir|--out-dir|-d)[ =]([\w./-]+)|"distDir"\s*:\s*"([^"]+)\"""",
-    ),
-    Tool("parcel-bundler", ("parcel", "build", "index.html"), "dist"),
-    Tool(
-        "webpack",
-        ("webpack", "--mode", "production"),
-        "dist",
-        (*(f"webpack.config.{suffix}" for suffix in _SUFFIXES), "webpack.prod.js", "config/webpack.prod.js"),
-        rf"\bpath\s*:\s*{_IN_FOLDER}{_QUOTED}",
-        openssl_from=5,
-    ),
-)
-VITE_ROOT = re.compile(r"""^\s*root\s*:\s*["'`]([^"'`$]+)["'`]""", re.MULTILINE)
-OUT_DIR_FLAG = re.compile(r"--outDir[ =]([\w./-]+)")
+FILE_SERVERS = frozenset(["serve", "http-server", "live-server", "lite-server", "python", "python3", "browser-sync"])
+"""Programs that serve files as they are, which our own server does better."""
+DEV_SERVERS: Mapping[str, int] = {
+    "vite": 5173, "react-scripts": 3000, "vue-cli-service": 8080, "webpack-dev-server": 8080, "webpack": 8080,
+    "parcel": 1234, "ng": 4200, "rsbuild": 3000,
+}  # fmt: skip
+"""Programs that serve pages while they are worked on, and the port each takes by itself."""
+NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+RUNNING = ("start", "serve", "preview", "dev")
+"""Scripts that may run the application, in the order in which they are tried."""
+SERVER_FILES = ("server.js", "app.js", "index.js", "server.mjs", "index.mjs")
+DEVELOPMENT = {"NODE_ENV": "development"}
 
 
 @dataclass(frozen=True)
 class NpmFacts:
-    """What one package.json tells. `verdict` is a phrase for people; `broken`: it cannot be read at all."""
+    """What one package.json tells. `verdict` is a phrase for people; `broken`: it cannot be read at all.
+
+    Commands are run in the package's own folder (`folder`), the installation in `home`.
+    """
 
     verdict: str
+    folder: Path
+    home: Path
     recognised: bool = False
     broken: bool = False
     tool: str = ""
-    package_manager: Literal["npm", "pnpm", "yarn"] | None = None
-    lock: str | None = None
-    install: tuple[str, ...] = ()
-    build: tuple[str, ...] = ()
+    install: Install = field(default_factory=Install)
+    also: Mapping[str, Command] = field(default_factory=dict)
+    """Sub-folders that scripts lead into, and how each is installed."""
+    build: Command = ()
+    build_at_home: bool = False
+    """The build is the workspace's, which builds the packages that this one needs too."""
     output: str | None = None
     """Relative to the folder; None when `start` serves."""
-    start: tuple[str, ...] = ()
+    start: Command = ()
+    fallback: Command = ()
+    """What may serve it when the build leaves no page, or when there is no page at all."""
     port: int = START_PORT
     env: Mapping[str, str] = field(default_factory=dict)
+    spa: bool = False
+    base_path: str = "/"
+    page_may_stay: bool = False
+    """The page may be one of the sources, with the build only making what it refers to."""
     node: str | None = None
 
 
@@ -113,9 +70,21 @@ def package_folders(tree: Path) -> Iterator[Path]:
     places = [tree, *(tree / name for name in USUAL_HOMES)]
     places += [folder for home in WORKSPACE_HOMES for folder in _subfolders(tree / home)]
     places += list(_subfolders(tree))
-    for folder in dict.fromkeys(places):
-        if (folder / "package.json").is_file():
-            yield folder
+    found = [folder for folder in dict.fromkeys(places) if (folder / "package.json").is_file()]
+    if members(tree) or (found[1:] and found[0] == tree and _only_delegates(tree)):
+        # An application among a workspace's members comes before the workspace itself, a page before a library.
+        found.sort(key=lambda folder: (folder == tree, not (folder / "index.html").is_file()))
+    yield from found
+
+
+def _only_delegates(tree: Path) -> bool:
+    """Whether the top's scripts only lead into one sub-folder, and nothing of its own is run or built."""
+    try:
+        package = read_package(tree)
+    except BrokenPackage:
+        return False
+    own = set().union(*(package.programs(name) for name in RUNNING)) & SERVERS
+    return bool(package.folders()) and not own and tool_of(package) is None and way_of(package) is None
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -128,118 +97,116 @@ def _subfolders(folder: Path) -> list[Path]:
     )
 
 
-def npm_facts(folder: Path) -> NpmFacts:
-    """Reads `folder`/package.json and the configuration beside it. Never raises for what they hold."""
+def npm_facts(folder: Path, tree: Path | None = None) -> NpmFacts:
+    """Reads `folder`/package.json, the configuration beside it and the workspace it belongs to (below `tree`).
+
+    Never raises for what they hold.
+    """
+    home = workspace_of(folder, tree or folder)
     try:
-        package = json.loads((folder / "package.json").read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        return NpmFacts(f"is not readable as JSON ({error})", broken=True)
-    if not isinstance(package, dict):
-        return NpmFacts("is not a JSON object", broken=True)
-    scripts = _strings(package.get("scripts"))
-    needs = _strings(package.get("dependencies")) | _strings(package.get("devDependencies"))
-    tool = next((tool for tool in TOOLS if tool.package in needs), None)
-    program = _program(scripts, "start")
-    script_build = ("npm", "run", "build") if "build" in scripts else ()
-    ejected = "react-dev-utils" in needs
-    if program == "next" and _exports(folder):
-        found = NpmFacts("exports with next", True, tool="next", build=script_build, output="out")
-    elif program in SERVERS and not ejected:
-        found = NpmFacts("starts a server", True, tool=program, build=script_build, start=("npm", "run", "start"))
-    elif "start" not in scripts and "build" not in scripts and tool is None and (folder / "server.js").is_file():
-        found = NpmFacts("starts a server", True, tool="node", start=("node", "server.js"))
-    elif tool:
-        build = script_build or ("npm", "exec", "--no", "--", *tool.command)
-        env = LEGACY_OPENSSL if _major(needs[tool.package]) < tool.openssl_from else {}
-        output = _output(folder, tool, scripts.get("build", ""))
-        found = NpmFacts(f"builds with {tool.package}", True, tool=tool.package, build=build, output=output, env=env)
-    elif script_build:
-        output = "build" if ejected else "dist"
-        found = NpmFacts("has a build script", True, tool="script", build=script_build, output=output)
-    else:
-        return NpmFacts("neither builds nor starts an application")
-    return _with_install(found, folder, package, scripts, needs)
-
-
-def _with_install(
-    found: NpmFacts, folder: Path, package: dict[str, object], scripts: dict[str, str], needs: dict[str, str]
-) -> NpmFacts:
-    lock, manager = next((pair for pair in LOCKS if (folder / pair[0]).is_file()), ("", "npm"))
-    hooks = {"preinstall", "install", "postinstall", "prepare"} & scripts.keys()
-    nothing = not needs and not hooks and not package.get("workspaces") and not package.get("optionalDependencies")
-    install: tuple[str, ...] = ()
-    if not nothing and manager == "pnpm":
-        version = _pnpm_version(folder / "pnpm-lock.yaml", str(package.get("packageManager", "")))
-        install = ("npm", "exec", "--yes", "--", f"pnpm@{version}", "install", "--frozen-lockfile")
-    elif not nothing:
-        # npm takes the versions of a yarn.lock over; yarn itself would ask the hosts written in it.
-        install = ("npm", "ci") if manager == "npm" and lock else ("npm", "install")
+        package = read_package(folder)
+        root = read_package(home) if home != folder and (home / "package.json").is_file() else package
+    except BrokenPackage as error:
+        return NpmFacts(str(error), folder, home, broken=True)
+    found = _recognised(package, NpmFacts("neither builds nor starts an application", folder, home))
+    together = home != folder and bool(found.build) and "build" in root.scripts
     return replace(
-        found, package_manager=manager, lock=lock or None, install=install, node=_node_version(folder, package)
+        found,
+        install=install_of(root, workspace=bool(members(home))),
+        also={} if members(home) else _also(package),
+        build=("npm", "run", "build") if together else found.build,
+        build_at_home=together,
+        env=package.example_env() | dict(found.env),
+        node=package.node() or root.node(),
     )
 
 
-def _strings(value: object) -> dict[str, str]:
-    return {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+def _recognised(package: Package, facts: NpmFacts) -> NpmFacts:  # noqa: PLR0911  (a list of rules, first match wins)
+    scripts, program = package.scripts, package.program("start")
+    build: Command = ("npm", "run", "build") if "build" in scripts else ()
+    ejected = "react-dev-utils" in package.needs
+    framework, tool, both = way_of(package), tool_of(package), _site_and_server(package)
+    known = replace(facts, recognised=True, fallback=_fallback(package))
+    if framework:
+        name, way = framework
+        return replace(
+            known,
+            verdict=f"{'exports' if way.output else 'serves'} with {name}",
+            tool=name, build=way.build, output=way.output, start=way.start, port=way.port, env=way.env,
+            base_path=way.base_path, spa=way.output is not None and name not in MANY_PAGES,
+        )  # fmt: skip
+    if program in SERVERS and not ejected and "start" in scripts:
+        return replace(known, verdict="starts a server", tool=program, build=build, start=("npm", "run", "start"))
+    if both:
+        script, port = both
+        start = ("npm", "run", script)
+        said = f"runs a server beside its pages (`{script}`)"
+        return replace(known, verdict=said, tool="servers", start=start, port=port, env=DEVELOPMENT)
+    if not scripts.keys() & {"start", "build"} and tool is None and (server := _server_file(package)):
+        return replace(known, verdict="starts a server", tool="node", start=("node", server))
+    if tool:
+        own = build or ("npm", "exec", "--no", "--", *tool.command)
+        env = LEGACY_OPENSSL if package.major(tool.package) < tool.openssl_from else {}
+        return replace(
+            known,
+            verdict=f"builds with {tool.package}",
+            tool=tool.package, build=own, output=output_of(package, tool), env=env, spa=tool.spa,
+            page_may_stay=tool.package == "webpack",
+        )  # fmt: skip
+    if build:
+        output = "build" if ejected else "dist"
+        return replace(
+            known,
+            verdict="has a build script",
+            tool="script",
+            build=build,
+            output=output,
+            spa=True,
+            page_may_stay=True,
+        )
+    served = next((name for name in RUNNING if package.program(name) in SERVERS), None)
+    if served:
+        env = {} if served == "start" else DEVELOPMENT
+        return replace(
+            known, verdict="starts a server", tool=package.program(served), start=("npm", "run", served), env=env
+        )
+    return replace(facts, fallback=_fallback(package))
 
 
-def _program(scripts: dict[str, str], name: str, depth: int = 3) -> str:
-    """The program a script ends in: `npm run build && cross-env A=1 npx serve .` → `serve`; `npm run` is followed."""
-    last = re.split(r"&&|;", scripts.get(name, ""))[-1]
-    try:
-        words = shlex.split(last)
-    except ValueError:
-        words = last.split()
-    words = [word for word in words if word not in PREFIXES and not re.match(r"[A-Za-z_]\w*=", word)]
-    match words:
-        case ["npm" | "yarn" | "pnpm", "run", other, *_] if depth and other in scripts:
-            return _program(scripts, other, depth - 1)
-        case [first, *_]:
-            return first.rpartition("/")[2]
-    return ""
-
-
-def _exports(folder: Path) -> bool:
-    """Whether next is configured to write static files."""
-    configs = (folder / f"next.config.{suffix}" for suffix in _SUFFIXES)
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in configs if path.is_file())
-    return any(re.search(r"""\boutput\s*:\s*["'`]export["'`]""", text) for text in texts)
-
-
-def _major(version_range: str) -> int:
-    """The major version a range asks for; a high one where none is told (`latest`, a link)."""
-    match = re.search(r"\d+", version_range)
-    return int(match[0]) if match else 999
-
-
-def _output(folder: Path, tool: Tool, script: str) -> str:
-    """Where the bundler writes, relative to `folder`: script, then configuration, then its default."""
-    flag = OUT_DIR_FLAG.search(script)
-    output, below = (flag[1] if flag else ""), ""
-    for name in tool.output_in:
-        if not (folder / name).is_file():
+def _also(package: Package) -> dict[str, Command]:
+    found = {}
+    for folder in package.folders():
+        try:
+            install = install_of(read_package(package.folder / folder), workspace=False)
+        except BrokenPackage:
             continue
-        text = (folder / name).read_text(encoding="utf-8", errors="replace")
-        told = re.search(tool.output_as, text)
-        output = output or (next(filter(None, told.groups()), "") if told else "")
-        inner = VITE_ROOT.search(text) if tool.package == "vite" else None
-        if inner and (folder / inner[1] / "index.html").is_file():
-            below = inner[1]
-    return "/".join(filter(None, [below.strip("/"), output or tool.output]))
+        if install.command:
+            found[folder] = ("npm", "ci") if install.lock in NPM_LOCKS else ("npm", "install")
+    return found
 
 
-def _pnpm_version(lock: Path, manager: str) -> str:
-    """The pnpm that reads this lock: as packageManager pins it, else by the lock's own format version."""
-    pinned = re.match(r"pnpm@(\d+\.\d+\.\d+[\w.-]*)", manager)
-    if pinned:
-        return pinned[1]
-    told = re.search(r"lockfileVersion:\s*'?(\d+)", lock.read_text(encoding="utf-8", errors="replace")[:2000])
-    return {"5": "7", "6": "8"}.get(told[1] if told else "", "9")
+def _fallback(package: Package) -> Command:
+    """The first script that runs something other than a server of plain files."""
+    for name in RUNNING:
+        programs = package.programs(name)
+        if programs and not programs & FILE_SERVERS:
+            return ("npm", "run", name)
+    return ()
 
 
-def _node_version(folder: Path, package: dict[str, object]) -> str | None:
-    told = _strings(package.get("engines")).get("node")
-    for name in (".nvmrc", ".node-version"):
-        if not told and (folder / name).is_file():
-            told = (folder / name).read_text(encoding="utf-8", errors="replace").strip()[:100]
-    return told or None
+def _site_and_server(package: Package) -> tuple[str, int] | None:
+    """The script that runs a development server and a server of the application's own side by side, and the port
+    of the first: pages built alone would miss their other half. Not where `start` serves what was built."""
+    for name in RUNNING:
+        programs = package.programs(name)
+        pages = next((program for program in DEV_SERVERS if program in programs), None)
+        if pages and programs & SERVERS:
+            return name, DEV_SERVERS[pages]
+    return None
+
+
+def _server_file(package: Package) -> str | None:
+    """A script at the top that listens, where no script of package.json says how to start it."""
+    told = package.content.get("main")
+    names = [told, *SERVER_FILES] if isinstance(told, str) else list(SERVER_FILES)
+    return next((name for name in names if re.search(r"\.listen\s*\(", package.text(name))), None)

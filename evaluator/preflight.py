@@ -32,7 +32,8 @@ from evaluator.build import RESOLVED_LOCK, BuildResult, build
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.records import Strict
 from evaluator.serve import ServeFailed, serve
-from evaluator.serve_plan import ServePlan, learn_plan
+from evaluator.serve_file import plan_of
+from evaluator.serve_plan import ServePlan
 from evaluator.sidecar import browser_for, playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
 from sandboxes.images import image_tag
@@ -160,7 +161,7 @@ def _job(shared: _Shared, done: dict[str, CaseCheck]) -> Callable[[Task], CaseCh
 
 def _check(task: Task, shared: _Shared, before: CaseCheck | None) -> CaseCheck:
     try:
-        plan = learn_plan(task.project)
+        plan = plan_of(task.project)
     except CdbError as error:
         return _bad(task, "unknown_application", str(error), "")
     key = _key(task, plan, shared.frozen)

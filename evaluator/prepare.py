@@ -29,7 +29,8 @@ from evaluator.made_elsewhere import seal_made_elsewhere, told
 from evaluator.plans import plan_case, plans_digest
 from evaluator.records import CasePlan
 from evaluator.rubric import Criterion, read_rubrics
-from evaluator.serve_plan import ServePlan, learn_plan
+from evaluator.serve_file import plan_of
+from evaluator.serve_plan import ServePlan
 from evaluator.submissions_folder import check_folder
 
 Progress = Callable[[str], None]
@@ -125,7 +126,7 @@ def _case(
 
 def _serve_plan(task: Task) -> tuple[ServePlan | None, str]:
     try:
-        return learn_plan(task.project), ""
+        return plan_of(task.project), ""
     except CdbError as error:
         return None, str(error)
 

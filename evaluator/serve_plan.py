@@ -9,24 +9,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import Field
 
 from bench.errors import DataError
-from evaluator.npm_plan import NpmFacts, npm_facts, package_folders
+from evaluator.npm_plan import Command, NpmFacts, npm_facts, package_folders
 from evaluator.records import Strict
 
 STATIC_PORT = 8080
 SKIPPED = frozenset({"node_modules", "_attachments", "_annotations", "bower_components", "__MACOSX"})
 """Folders in which no application is looked for (beside those whose name begins with a dot)."""
 USUAL_FOLDERS = ("public", "dist", "build", "out", "src", "www", "docs", "site", "app")
+DECIDING = ("kind", "root", "entry", "index", "tool", "build", "output", "start", "env", "spa_fallback", "base_path")
+"""What decides how an application is served: a change of these between start and submission is recorded."""
 MAX_DEPTH = 4
 MAX_SCANNED_FILES = 300
 MAX_SCANNED_BYTES = 2_000_000
 CLIENT_ROUTES = re.compile(r"\bhistory\s*\.\s*pushState\s*\(|createBrowserRouter|BrowserRouter|createWebHistory\s*\(")
+BASE_ELEMENT = re.compile(r"""<base\s[^>]*?href\s*=\s*["']?(/[^"'\s>?#]*)""", re.IGNORECASE)
 LOCAL_ADDRESS = re.compile(r"""(?:src|href)\s*=\s*["']?/(?!/)([^"'\s>?#]+)""", re.IGNORECASE)
 
 
@@ -35,7 +39,8 @@ class ServePlan(Strict):
 
     kind: Literal["static", "npm"]
     root: str = "."
-    """Folder below the tree: for `static` the one that is served, for `npm` the one with package.json."""
+    """Folder below the tree: for `static` the one that is served, for `npm` the one in which commands are run (with
+    the package.json, or with that of the workspace)."""
     entry: str = ""
     """Path below the served folder at which the application opens, empty or ending in `/`."""
     index: str = "index.html"
@@ -45,22 +50,36 @@ class ServePlan(Strict):
     package_manager: Literal["npm", "pnpm", "yarn"] | None = None
     lock: str | None = None
     """Name of the lock file in `root`."""
+    manager: str = ""
+    """Package and version of the package manager, where it is not the builder's npm (`pnpm@9`)."""
     install: list[str] = Field(default_factory=list)
     """Command of the install phase; empty when there is nothing to install."""
+    also: dict[str, list[str]] = Field(default_factory=dict)
+    """Folders below `root` that are installed too, each with its command: a server's pages may be a package of
+    their own."""
     build: list[str] = Field(default_factory=list)
     output: str | None = None
     """Folder below the tree that the build fills; it is served as static files. None with a `start` command."""
     start: list[str] = Field(default_factory=list)
     """Command that serves the application itself (HOST and PORT are set for it)."""
+    fallback: list[str] = Field(default_factory=list)
+    """Command that serves it where the build leaves no page."""
     port: int = STATIC_PORT
     """Port of our static server, or the one suggested to `start`; which it takes is found out."""
     env: dict[str, str] = Field(default_factory=dict)
     """Environment added to install, build and start."""
     spa_fallback: bool = False
+    """Whether a visit to a path that no file answers gets the page."""
+    fallback_page: str = ""
+    """The page that such a visit gets, below the served folder; `index` when empty."""
+    page_may_stay: bool = False
+    """When the build writes no page but other files, a page among the sources is the application's."""
     base_path: str = "/"
     """Path at which the built files expect to be mounted; begins and ends with `/`."""
     node: str | None = None
     """Node version the application asks for (engines, .nvmrc), verbatim."""
+    by_hand: bool = False
+    """Written by a person (`serve.json`): taken as it is for start and submission, nothing is detected."""
 
 
 class UnknownApplication(DataError):
@@ -69,59 +88,87 @@ class UnknownApplication(DataError):
 
 def learn_plan(tree: Path) -> ServePlan:
     """Reads the plan off an application's files. Raises UnknownApplication with all that was looked for."""
-    looked = []
+    looked, last_resort = [], None
     for folder in package_folders(tree):
-        facts = npm_facts(folder)
+        facts = npm_facts(folder, tree)
         looked.append(f"{_relative(folder, tree)}/package.json: {facts.verdict}")
         if facts.broken:
             raise UnknownApplication(f"{_relative(folder, tree)}/package.json {facts.verdict}")
         if facts.recognised:
-            return _npm_plan(tree, folder, facts)
+            return _npm_plan(tree, facts)
+        last_resort = last_resort or (facts if facts.fallback else None)
     page = first_page(tree)
     if page:
-        return _static_plan(tree, page)
+        return static_plan(tree, page)
+    if last_resort:
+        return _npm_plan(tree, replace(last_resort, tool="script", start=last_resort.fallback, fallback=()))
     raise UnknownApplication(
         f"no application was recognised in {tree.name}/. Looked for: a package.json that builds or starts one "
         f"(found: {'; '.join(looked) or 'none'}); an HTML page at most {MAX_DEPTH} folders down (found: none). "
-        f"Top of the tree: {', '.join(sorted(entry.name for entry in tree.iterdir())[:20]) or 'empty'}"
+        f"Top of the tree: {', '.join(sorted(entry.name for entry in tree.iterdir())[:20]) or 'empty'}. "
+        f"Say how it is served in a serve.json beside its folder (docs/serving.md)"
     )
 
 
-def fits(plan: ServePlan, tree: Path) -> str | None:
-    """Why `plan`, as learned on the start application, does not fit `tree`; None when it does.
+class Fitted(NamedTuple):
+    """The plan to serve a tree with, and what of the start application's it changes; empty when nothing."""
 
-    Learning is repeated on `tree` and what decides how it is served is compared: a lock file that came or
-    went, or another version of the tool, changes nothing.
+    plan: ServePlan
+    changes: str = ""
+
+
+def fitted(plan: ServePlan, tree: Path) -> Fitted:
+    """`plan`, as learned on the start application, where it fits `tree`; else the tree's own.
+
+    Learning is repeated on `tree`, which only reads. What decides how it is served is compared; how it is
+    installed (lock file, package manager) always follows the tree. A plan made by hand is taken as it is.
+    Raises UnknownApplication.
     """
-    try:
-        own = learn_plan(tree)
-    except UnknownApplication as error:
-        return str(error)
+    if plan.by_hand:
+        return Fitted(plan)
+    own = learn_plan(tree)
     changes = [
         f"{name} was {getattr(plan, name)!r} and is {getattr(own, name)!r}"
-        for name in ("kind", "root", "entry", "index", "tool", "build", "output", "start", "spa_fallback")
+        for name in DECIDING
         if getattr(plan, name) != getattr(own, name)
     ]
-    return "; ".join(changes) or None
+    return Fitted(own, "; ".join(changes))
 
 
-def _npm_plan(tree: Path, folder: Path, facts: NpmFacts) -> ServePlan:
-    output = None
-    if facts.output is not None:
-        output = _joined(_relative(folder, tree), facts.output)
+def fits(plan: ServePlan, tree: Path) -> str | None:
+    """Why `plan` does not fit `tree`; None when it does."""
+    try:
+        return fitted(plan, tree).changes or None
+    except UnknownApplication as error:
+        return str(error)
+
+
+def _npm_plan(tree: Path, facts: NpmFacts) -> ServePlan:
+    here = _relative(facts.folder, tree)
+    inside = facts.folder.relative_to(facts.home).as_posix()
+
+    def there(command: Command) -> list[str]:
+        """The command as it is run from the plan's root: a member of a workspace has a folder of its own."""
+        return [*(["env", f"--chdir={inside}"] if command and inside != "." else []), *command]
+
     return ServePlan(
         kind="npm",
-        root=_relative(folder, tree),
+        root=_relative(facts.home, tree),
         tool=facts.tool,
-        package_manager=facts.package_manager,
-        lock=facts.lock,
-        install=list(facts.install),
-        build=list(facts.build),
-        output=output,
-        start=list(facts.start),
+        package_manager=facts.install.manager,
+        lock=facts.install.lock,
+        manager=facts.install.package,
+        install=list(facts.install.command),
+        also={folder: list(command) for folder, command in facts.also.items()},
+        build=list(facts.build) if facts.build_at_home else there(facts.build),
+        output=None if facts.output is None else _joined(here, facts.output),
+        start=there(facts.start),
+        fallback=[] if facts.start else there(facts.fallback),
         port=facts.port if facts.start else STATIC_PORT,
         env=dict(facts.env),
-        spa_fallback=not facts.start,
+        spa_fallback=facts.spa,
+        page_may_stay=facts.page_may_stay,
+        base_path=facts.base_path,
         node=facts.node,
     )
 
@@ -134,7 +181,8 @@ def _joined(root: str, output: str) -> str:
     return path
 
 
-def _static_plan(tree: Path, page: Path) -> ServePlan:
+def static_plan(tree: Path, page: Path) -> ServePlan:
+    """How `tree` is served as it is, opened at `page`."""
     folder = page.parent
     root, entry = ".", _relative(folder, tree)
     if entry == ".":
@@ -164,7 +212,12 @@ def _is_there(path: Path) -> bool:
 
 def mount_path(folder: Path, page: Path) -> str:
     """The base path that built files expect: the prefix of the page's root-absolute addresses that has to go
-    before they name files of `folder`. `/` when they do already, or when there are none."""
+    before they name files of `folder`, or what its <base> element says. `/` when they do already, or when there
+    are none."""
+    told = BASE_ELEMENT.search(_text(page))
+    if told and not told[1].startswith("//"):
+        inner = unquote(told[1]).strip("/")
+        return f"/{inner}/" if inner and not _is_there(folder / inner) else "/"
     votes: dict[str, int] = {}
     for address in LOCAL_ADDRESS.findall(_text(page)):
         parts = [part for part in unquote(address).split("/") if part]

@@ -3,7 +3,7 @@
 Run there by the container's own python3 with nothing but the standard library:
 
     python3 -I static_server.py --root /workspace --port 8080 [--base /app/] [--index app/home.html] [--spa]
-                                [--log /tmp/access.jsonl]
+                                [--fallback 200.html] [--log /tmp/access.jsonl]
 
 `http.server` alone will not do: it has no ranges (media cannot seek), follows links out of its root and
 lists directories. Here: ranges, an explicit MIME map, nothing cached, no listing, no way out of the root,
@@ -21,6 +21,7 @@ import stat
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -74,12 +75,13 @@ RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
 @dataclass(frozen=True)
 class Site:
     """What is served: a real folder, the decoded path it is mounted at (begins and ends with `/`), the
-    application's page below the root, and whether that page answers deep links."""
+    application's page below the root, whether deep links are answered, and by which page."""
 
     root: Path
     base: str
     index: str
     spa: bool
+    fallback: str
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send_path(self, site: Site, parts: list[str]) -> None:
         named = [part for part in parts if part]
-        inside = site.root.joinpath(*named)
+        inside = _spelled(site.root, named)
         if parts[-1] and os.path.isdir(inside) and _file_within(site, inside / "index.html"):  # noqa: PTH112
             # os.path.isdir: Path.is_dir raises on a name that is too long.
             query = "".join(self.path.partition("?")[1:])
@@ -306,15 +308,35 @@ def _file_within(site: Site, path: Path) -> Path | None:
     return real if stat.S_ISREG(mode) and real.is_relative_to(site.root) else None
 
 
+def _spelled(root: Path, names: Sequence[str]) -> Path:
+    """The path that `names` mean, each as it is spelled on disk: a page says `é` in one character, an archive that
+    was made on macOS has it in two, and both mean one file."""
+    path = root
+    for name in names:
+        there = path / name
+        if not name.isascii() and not os.path.lexists(there):  # lexists: it does not raise for a long name
+            there = _same_under_nfc(path, name) or there
+        path = there
+    return path
+
+
+def _same_under_nfc(folder: Path, name: str) -> Path | None:
+    wanted = unicodedata.normalize("NFC", name)
+    try:
+        found = [each for each in folder.iterdir() if unicodedata.normalize("NFC", each.name) == wanted]
+    except OSError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
 def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     """The file that answers the path `parts` (decoded; a last empty part means a directory was asked).
 
     Tried in order: the file itself or the directory's index; `NAME.html` for `NAME`, as static exports
-    expect; for navigations without file extension the application's index (only with `spa`); the site's
+    expect; for navigations without file extension the fallback page (only with `spa`); the site's
     own 404.html for other navigations.
     """
-    named = [part for part in parts if part]
-    path = site.root.joinpath(*named)
+    path = _spelled(site.root, [part for part in parts if part])
     if parts[-1]:
         tries = [path] if extension(parts[-1]) else [path, path.with_name(path.name + ".html")]
     else:
@@ -327,7 +349,7 @@ def find(site: Site, parts: Sequence[str], *, navigation: bool) -> Found | None:
     if not navigation:
         return None
     if site.spa and not extension(parts[-1]):
-        real = _file_within(site, site.root / site.index)
+        real = _file_within(site, site.root / site.fallback)
         return Found(real, fallback=True) if real else None
     real = _file_within(site, site.root / "404.html")
     return Found(real, HTTPStatus.NOT_FOUND, fallback=True) if real else None
@@ -350,13 +372,18 @@ class StaticServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-def make_site(root: Path, base: str = "/", index: str = "index.html", spa: bool = False) -> Site:
-    """A `Site` with its root resolved; `base` is a URL path, encoded or not. Raises NotADirectoryError."""
+def make_site(
+    root: Path, base: str = "/", index: str = "index.html", spa: bool = False, fallback: str | None = None
+) -> Site:
+    """A `Site` with its root resolved; `base` is a URL path, encoded or not; `fallback` is `index` when not given.
+
+    Raises NotADirectoryError.
+    """
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise NotADirectoryError(f"{root} is no folder that can be served")
     parts = [part for part in unquote(base).split("/") if part]
-    return Site(real, "/" + "".join(f"{part}/" for part in parts), index, spa)
+    return Site(real, "/" + "".join(f"{part}/" for part in parts), index, spa, fallback or index)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -367,9 +394,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--base", default="/")
     parser.add_argument("--index", default="index.html")
     parser.add_argument("--spa", action="store_true")
+    parser.add_argument("--fallback", help="the page that deep links get, below the root; the index when not given")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args(argv)
-    site = make_site(options.root, options.base, options.index, options.spa)
+    site = make_site(options.root, options.base, options.index, options.spa, options.fallback)
     with StaticServer(site, options.port, options.log) as server:
         print(json.dumps({"ready": True, "port": server.server_port}), flush=True)
         server.serve_forever(poll_interval=60)

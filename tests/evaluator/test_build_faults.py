@@ -71,6 +71,8 @@ def test_a_full_workspace_is_named() -> None:
 def test_the_reason_quotes_the_line_that_tells_most() -> None:
     log = 'vite v7 building\n✓ 3 modules\n[vite]: Rollup failed to resolve import "lodash"\nnpm error code 1\n'
     assert 'failed to resolve import "lodash"' in judge(replace(BUILD, log=log)).reason
+    log = "entries/error.svelte.js  1.19 kB\n✓ built\nerror during build:\nTypeError: no property 'base'\n  at adapt (x.js:1)\n"
+    assert judge(replace(BUILD, log=log)).reason.endswith("; TypeError: no property 'base'")
 
 
 @pytest.mark.parametrize(

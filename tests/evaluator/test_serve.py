@@ -93,6 +93,27 @@ def test_a_server_that_answers_no_page_is_a_serve_error(tricky: Tricky) -> None:
 
 
 @pytest.mark.docker
+def test_c69_a_server_that_refuses_a_host_name_is_asked_by_another(tricky: Tricky, tmp_path: Path) -> None:
+    plan, built = tricky("picky-host")
+    with serve(plan, built, run="test", case="serve", ready_s=20) as app:
+        assert app.url == "http://127.0.0.1:3000/"
+        assert "served by picky-host" in page_of(app, tmp_path)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(("tool", "by_host"), [("vite", True), ("node", False)])
+def test_c69_a_server_that_refuses_every_host_name_is_a_serve_error(tricky: Tricky, tool: str, by_host: bool) -> None:
+    """A development server's own check is our affair; an application that says the same words is not believed."""
+    plan, built = tricky("refuses-hosts")
+    with (
+        pytest.raises(ServeFailed, match="refuses the host name") as failed,
+        serve(plan.model_copy(update={"tool": tool}), built, run="test", case="serve", ready_s=2),
+    ):
+        pass
+    assert (failed.value.code, failed.value.by_host) == ("serve_error", by_host)
+
+
+@pytest.mark.docker
 def test_a_start_command_that_ends_is_not_waited_for(tricky: Tricky) -> None:
     plan, built = tricky("dies")
     began = time.monotonic()

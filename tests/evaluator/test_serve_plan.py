@@ -171,9 +171,9 @@ def test_the_lock_file_decides_the_package_manager(plant: Plant) -> None:
     app: Files = {"package.json": package("vite@7", build="vite build"), "index.html": ""}
     assert learn_plan(plant(app)).install == ["npm", "install"]
     pnpm = learn_plan(plant({**app, "pnpm-lock.yaml": "lockfileVersion: '6.0'\n"}))
-    assert (pnpm.package_manager, pnpm.install[4]) == ("pnpm", "pnpm@8")
+    assert (pnpm.package_manager, pnpm.manager) == ("pnpm", "pnpm@8")
     pinned: Files = {"package.json": {**package("vite@7"), "packageManager": "pnpm@9.15.4+sha512.abc"}}
-    assert learn_plan(plant({**pinned, "pnpm-lock.yaml": "lockfileVersion: '9.0'"})).install[4] == "pnpm@9.15.4"
+    assert learn_plan(plant({**pinned, "pnpm-lock.yaml": "lockfileVersion: '9.0'"})).manager == "pnpm@9.15.4"
     yarn = learn_plan(plant({**app, "yarn.lock": "# yarn lockfile v1"}))
     assert (yarn.package_manager, yarn.lock, yarn.install) == ("yarn", "yarn.lock", ["npm", "install"])
 

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +116,27 @@ def test_c72_names_in_any_alphabet_are_served(tmp_path: Path, name: str) -> None
     with serving(tmp_path) as port:
         status, _, body = ask(port, "/" + quote(name) + "?v=1#x")
         assert (status, body.decode()) == (200, name)
+
+
+@pytest.mark.parametrize(("stored", "asked"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_c2_a_name_is_the_same_in_either_spelling(tmp_path: Path, stored: str, asked: str) -> None:
+    folder = tmp_path / unicodedata.normalize(stored, "café")  # type: ignore[arg-type]
+    folder.mkdir()
+    (folder / unicodedata.normalize(stored, "é 中文.mp3")).write_bytes(MEDIA)  # type: ignore[arg-type]
+    target = "/" + quote(unicodedata.normalize(asked, "café/é 中文.mp3"))  # type: ignore[arg-type]
+    with serving(tmp_path) as port:
+        assert ask(port, target, Range="bytes=0-3")[::2] == (206, MEDIA[:4])
+        (tmp_path / unicodedata.normalize("NFC", "ñ.txt")).write_text("one")
+        (tmp_path / unicodedata.normalize("NFD", "ñ.txt")).write_text("two")
+        for form, text in (("NFC", b"one"), ("NFD", b"two")):  # both there: each name means its own file
+            assert ask(port, "/" + quote(unicodedata.normalize(form, "ñ.txt")))[2] == text  # type: ignore[arg-type]
+
+
+def test_another_page_can_answer_deep_links(site: Path) -> None:
+    (site / "200.html").write_text("shell")
+    with serving(site, spa=True, fallback="200.html") as port:
+        assert navigate(port, "/deep/link")[::2] == (200, b"shell")
+        assert navigate(port, "/")[2].startswith(b"<!doctype html><title>home")
 
 
 def test_a_name_that_is_not_utf8_is_served(tmp_path: Path) -> None:

@@ -28,6 +28,17 @@ const tricks = {
     http.createServer((_, response) => response.end('{"ok":true}')).listen(3000);
     setTimeout(() => server.listen(8123), 500);
   },
+  'picky-host': () => http.createServer((request, response) => {
+    // As Vite's servers do: a name they do not know is refused before anything else.
+    response.setHeader('Content-Type', 'text/html');
+    if (request.headers.host === '127.0.0.1:3000') return response.end(page);
+    response.statusCode = 403;
+    response.end(`Blocked request. This host ("${request.headers.host}") is not allowed.`);
+  }).listen(3000),
+  'refuses-hosts': () => http.createServer((request, response) => {
+    response.statusCode = 403;
+    response.end(`Blocked request. This host ("${request.headers.host}") is not allowed.`);
+  }).listen(3000),
   never: () => {
     say('warming up for ever');
     setInterval(() => {}, 1000);

@@ -1,0 +1,5 @@
+export function more(): HTMLLIElement {
+  const item = document.createElement('li');
+  item.textContent = 'glass';
+  return item;
+}
