@@ -69,7 +69,13 @@ class Rules:
     """What has been admitted so far, and what may still be."""
 
     def __init__(
-        self, caps: Caps, archive_bytes: int, refuse: Refuse, tree_of: TreeOf = release_tree, *, any_name: bool = False
+        self,
+        caps: Caps,
+        archive_bytes: int,
+        refuse: Refuse,
+        tree_of: TreeOf = release_tree,
+        *,
+        any_name: bool = False,
     ) -> None:
         """`any_name`: names within an application may hold control characters, as a sealed tree's may."""
         self._caps = caps

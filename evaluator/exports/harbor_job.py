@@ -69,7 +69,9 @@ def import_job(job: Path, dataset_root: Path, out: Path, *, source: str = WORKSP
         found.append(Imported(folder.name, case, entry, *made))
         who = {"agent": agent, "model": model, "harness": "harbor", "attempt": attempts[key]}
         write_json(out / entry / "entry.json", {**who, "notes": f"Harbor job {job.resolve().name}"})
-    write_json(out / "import.json", {"schema": SCHEMA, "job": job.resolve().name, "trials": [asdict(f) for f in found]})
+    write_json(
+        out / "import.json", {"schema": SCHEMA, "job": job.resolve().name, "trials": [asdict(f) for f in found]}
+    )
     return found
 
 
@@ -207,7 +209,11 @@ def _time(record: Json, name: str) -> str | None:
 def _duration_s(record: Json) -> float | None:
     began, ended = _time(record, "started_at"), _time(record, "finished_at")
     try:
-        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds() if began and ended else None
+        return (
+            (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+            if began and ended
+            else None
+        )
     except (ValueError, TypeError):  # no time at all, or one with and one without its zone
         return None
 

@@ -66,7 +66,9 @@ def write_tasks(
 
 
 def _write_task(dataset: Dataset, task: Task, folder: Path, image: str) -> None:
-    shutil.copytree(task.project, folder / "environment/project", symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    shutil.copytree(
+        task.project, folder / "environment/project", symlinks=True, ignore=shutil.ignore_patterns(".git")
+    )
     dockerfile = f"FROM {image}\nCOPY project/ {WORKSPACE}/\nWORKDIR {WORKSPACE}\n"
     write_bytes(folder / "environment/Dockerfile", dockerfile.encode())
     write_bytes(folder / "instruction.md", _instruction(task).encode())

@@ -153,7 +153,9 @@ def _sample(entry: Entry, case: Case, row: Json) -> Json:
 
 
 def _scores(entry: Entry, case: Case, row: Json) -> Json:
-    verdicts = {text.criterion_index: entry.verdict(case.case, text.criterion_index, "witnessed") for text in case.criteria}
+    verdicts = {
+        text.criterion_index: entry.verdict(case.case, text.criterion_index, "witnessed") for text in case.criteria
+    }
     told = [
         {
             "criterion_index": text.criterion_index,
@@ -171,7 +173,9 @@ def _scores(entry: Entry, case: Case, row: Json) -> Json:
     scores["criteria"] = {
         "value": {str(index): _LETTERS.get(str(verdict), "N") for index, verdict in verdicts.items()},
         "answer": " ".join(str(verdict or "unscored") for verdict in verdicts.values()),
-        "explanation": "\n".join(f"{one['criterion_index']}. {one['verdict'] or 'unscored'}: {one['criterion']}" for one in told),
+        "explanation": "\n".join(
+            f"{one['criterion_index']}. {one['verdict'] or 'unscored'}: {one['criterion']}" for one in told
+        ),
         "metadata": {"criteria": told},
     }
     return scores
@@ -180,7 +184,10 @@ def _scores(entry: Entry, case: Case, row: Json) -> Json:
 def _told(record: Json) -> Json:
     """What of a criterion's record explains its verdict; its replays stay in the bundle."""
     subs = [
-        {key: sub.get(key) for key in ("id", "text", "core", "reason", "witness", "proposed", "card", "witnessed", "lowered_by")}
+        {
+            key: sub.get(key)
+            for key in ("id", "text", "core", "reason", "witness", "proposed", "card", "witnessed", "lowered_by")
+        }
         | {"replays": [f"{run['purpose']} on {run['app']}: {run['outcome']}" for run in sub.get("replays") or []]}
         for sub in record.get("sub_requirements") or []
     ]

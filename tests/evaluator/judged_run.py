@@ -78,9 +78,15 @@ def _dataset(root: Path) -> None:
         ]
         write_json(root.parent.parent / "plans" / case / "plan.json", {"case": case, "criteria": criteria})
     card = {
-        "schema": "cdb.dataset/1", "name": "Small", "version": "1", "track": "t", "archive_sha256": "0" * 64,
-        "case_ids": list(CASES), "tasks": 3, "criteria": 6,
-    }  # fmt: skip
+        "schema": "cdb.dataset/1",
+        "name": "Small",
+        "version": "1",
+        "track": "t",
+        "archive_sha256": "0" * 64,
+        "case_ids": list(CASES),
+        "tasks": 3,
+        "criteria": 6,
+    }
     write_json(root / "dataset.json", card)
 
 
@@ -97,10 +103,18 @@ def _solved(run: JudgedRun) -> None:
             write_json(run.entry / logs / "trajectory.json", trajectory(case))
             journal.append(
                 {
-                    "type": "trial", "case": case, "outcome": "ok" if sealed else "workspace_too_large",
-                    "reason": "" if sealed else "too large", "digest": sealed, "changed_files": 2, "exit_code": 0,
-                    "duration_s": 12.5, "try": 1, "logs": logs, "account": {"calls": 2, "cost_usd": 0.25, "tokens": 900},
-                }  # fmt: skip
+                    "type": "trial",
+                    "case": case,
+                    "outcome": "ok" if sealed else "workspace_too_large",
+                    "reason": "" if sealed else "too large",
+                    "digest": sealed,
+                    "changed_files": 2,
+                    "exit_code": 0,
+                    "duration_s": 12.5,
+                    "try": 1,
+                    "logs": logs,
+                    "account": {"calls": 2, "cost_usd": 0.25, "tokens": 900},
+                }
             )
         journal.append({"type": "end", "step": "solve", "outcomes": {}})
 
@@ -110,14 +124,20 @@ def trajectory(case: str) -> dict[str, Any]:
     steps = [
         {"step_id": 1, "source": "user", "message": f"Change {case}."},
         {
-            "step_id": 2, "source": "agent", "message": "Done.", "model_name": "m",
+            "step_id": 2,
+            "source": "agent",
+            "message": "Done.",
+            "model_name": "m",
             "tool_calls": [{"tool_call_id": "c1", "function_name": "bash", "arguments": {"command": "ls"}}],
             "observation": {"results": [{"source_call_id": "c1", "content": "index.html"}]},
         },
-    ]  # fmt: skip
+    ]
     return {
-        "schema_version": "ATIF-v1.8", "session_id": case, "agent": {"name": "editor", "version": "1"}, "steps": steps
-    }  # fmt: skip
+        "schema_version": "ATIF-v1.8",
+        "session_id": case,
+        "agent": {"name": "editor", "version": "1"},
+        "steps": steps,
+    }
 
 
 def _sealed(run: JudgedRun, case: str) -> str:
@@ -132,7 +152,12 @@ def _sealed(run: JudgedRun, case: str) -> str:
     (staged / "run.sh").write_text("#!/bin/sh\n")
     (staged / "run.sh").chmod(0o755)
     manifest = SubmissionManifest(
-        case=case, agent="editor", outcome="ok", duration_s=12.5, usage={"cost_usd": 0.25}, **describe_tree(staged, start)
+        case=case,
+        agent="editor",
+        outcome="ok",
+        duration_s=12.5,
+        usage={"cost_usd": 0.25},
+        **describe_tree(staged, start),
     )
     seal(staged, run.entry / "submissions", manifest)
     return manifest.digest
@@ -165,7 +190,12 @@ def _case_record(results: Path, case: Case) -> CaseRecord:
     write_json(folder / "submission.json", {"console": [f"x-api-key: {SECRET}"], "refused_requests": [], "error": ""})
     shots = {"submission_desktop": f"evidence/{case.case}/submission-desktop.jpg"}
     return CaseRecord(
-        case=case.case, outcome="ok", submission_digest=case.submission.digest, changed_files=2, shots=shots, duration_s=3
+        case=case.case,
+        outcome="ok",
+        submission_digest=case.submission.digest,
+        changed_files=2,
+        shots=shots,
+        duration_s=3,
     )
 
 
@@ -190,23 +220,42 @@ def _criterion(results: Path, case: Case, plan: CriterionPlan, holds: list[bool]
         frame.write_bytes(b"\xff\xd8" + part.id.encode())
         runs = _runs(results, frame, held, preservation)
         facts = facts_of_runs(
-            runs, core=part.core, preservation=preservation, has_witness=True, claimed=held, examined=True, refuter="none"
+            runs,
+            core=part.core,
+            preservation=preservation,
+            has_witness=True,
+            claimed=held,
+            examined=True,
+            refuter="none",
         )
         decided = decide_sub(facts)
         decisions.append(decided)
         subs.append(
             SubResult(
-                id=part.id, text=part.text, core=part.core, witness=str((folder / f"{part.id}.witness.json").relative_to(results)),
-                witness_sha256=witness.digest(), replays=runs, reason="=1+1" if held else "no", proposed=decided.judge,
-                card=decided.card, witnessed=decided.witnessed,
-            )  # fmt: skip
+                id=part.id,
+                text=part.text,
+                core=part.core,
+                witness=str((folder / f"{part.id}.witness.json").relative_to(results)),
+                witness_sha256=witness.digest(),
+                replays=runs,
+                reason="=1+1" if held else "no",
+                proposed=decided.judge,
+                card=decided.card,
+                witnessed=decided.witnessed,
+            )
         )
     columns = decide(decisions)
     return CriterionRecord(
-        **about(case, plan), outcome="ok", verdict=columns["witnessed"].verdict, columns=columns, sub_requirements=subs,
-        evidence_digest=digest(list_tree(folder)), usage={"judge": Usage(calls=1, input_tokens=10, cost_usd=0.01)},
-        submission_frame=subs[0].replays[0].steps[0].frame, duration_s=1.5,
-    )  # fmt: skip
+        **about(case, plan),
+        outcome="ok",
+        verdict=columns["witnessed"].verdict,
+        columns=columns,
+        sub_requirements=subs,
+        evidence_digest=digest(list_tree(folder)),
+        usage={"judge": Usage(calls=1, input_tokens=10, cost_usd=0.01)},
+        submission_frame=subs[0].replays[0].steps[0].frame,
+        duration_s=1.5,
+    )
 
 
 def _runs(results: Path, frame: Path, held: bool, preservation: bool) -> list[Replay]:
