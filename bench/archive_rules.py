@@ -1,4 +1,4 @@
-"""What may be in an archive from outside, a release's or a bundle's: names, kinds, sizes and links, member by member. Reads and writes nothing."""
+"""What may be in an archive from outside: names, kinds, sizes, links, member by member. Reads and writes nothing."""
 
 from __future__ import annotations
 

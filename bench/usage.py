@@ -11,7 +11,7 @@ _OF_A_TRIAL = ("calls", "requests", "tokens", "cost_usd")
 
 
 def usages_of(record: Record) -> list[Record]:
-    """Every usage in a record: a trial tells it in `account`, a criterion and a seal in `usage`, one a role or one."""
+    """Every usage in a record: a trial tells it in `account`, a seal in `usage`, a criterion there for each role."""
     usage = record.get("usage")
     if isinstance(usage, dict) and usage:
         roles = [value for value in usage.values() if isinstance(value, dict)]

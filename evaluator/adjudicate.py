@@ -76,7 +76,7 @@ def facts_of_runs(
     examined: bool,
     refuter: Word,
 ) -> SubFacts:
-    """The facts that the recorded runs of one sub-requirement hold: when it is judged, and when a record is checked."""
+    """The facts in the runs of one sub-requirement, when it is judged and when its record is checked."""
 
     def of(*purposes: Purpose) -> tuple[Ran, ...]:
         return tuple(run.outcome for run in runs if run.purpose in purposes)

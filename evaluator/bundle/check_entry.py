@@ -17,7 +17,7 @@ _SEAL = ".manifest.json"
 
 @dataclass
 class Solved:
-    """What an entry tells: digests of its sealed submissions, and of an entry of ours lock, trials and chain's head."""
+    """Digests of an entry's sealed submissions, and of an entry of ours lock, trials and the chain's head."""
 
     sealed: dict[str, str] = field(default_factory=dict)
     lock: dict[str, Any] | None = None

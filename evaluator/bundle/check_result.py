@@ -10,11 +10,11 @@ from typing import Any
 
 from bench.journal import Record
 from bench.strict_json import read_json
-from bench.tree import digest, list_tree
+from bench.tree import digest, file_sha256, list_tree
 from evaluator.bundle.check_entry import Chain, Solved, read_chain
 from evaluator.bundle.check_verdict import faults_of
 from evaluator.bundle.findings import Findings
-from evaluator.bundle.layout import ENTRIES, RESULTS, START, BundleCard, ResultCard
+from evaluator.bundle.layout import CARD, ENTRIES, RESULTS, START, BundleCard, ResultCard
 from evaluator.cases import Case, Cases, read_cases, what_is_judged
 from evaluator.exports.entry import overrides_of
 from evaluator.plans import plans_digest
@@ -60,7 +60,7 @@ def check_result(found: Findings, name: str, card: BundleCard | None, solved: di
     for record in result.last.values():
         _check_evidence(found, here, folder, record)
     _check_unbound(found, here, folder, result.last)
-    _check_scores(found, here, folder, cases)
+    _check_scores(found, here, folder, cases, told)
     return result
 
 
@@ -89,7 +89,9 @@ def _check_heads(found: Findings, here: str, told: ResultCard, chain: Chain, sol
     if chain.head is not None and chain.head != told.journal_sha256:
         found.fault(f"{here}/journal.jsonl", "its last line is not the one that bundle.json names")
     own = solved.get(told.entry or "")
-    if told.solve_journal_sha256 and (own is None or own.head != told.solve_journal_sha256):
+    if told.entry is not None and own is None:
+        found.fault(CARD, f"it names the entry {told.entry!r}, which is not there")
+    elif own and own.head != told.solve_journal_sha256:
         found.fault(f"{ENTRIES}/{told.entry}/journal.jsonl", "its last line is not the one that bundle.json names")
 
 
@@ -207,11 +209,13 @@ def _check_unbound(found: Findings, here: str, folder: Path, last: dict[Key, Cri
             found.notes.append(f"{place}: no record of the journal gives its digest; only bundle.json covers it")
 
 
-def _check_scores(found: Findings, here: str, folder: Path, cases: Cases) -> None:
+def _check_scores(found: Findings, here: str, folder: Path, cases: Cases, told: ResultCard | None) -> None:
     """Score again and compare byte for byte."""
     place = f"{here}/scores.json"
     with found.at(place):
         before: dict[str, Any] = read_json(folder / "scores.json")
+        if told and (told.label, told.scores_sha256) != (before["label"], file_sha256(folder / "scores.json")):
+            found.fault(place, "it is not the one that bundle.json names")
         again = score(
             cases,
             folder / "journal.jsonl",

@@ -1,4 +1,4 @@
-"""One criterion's record against the facts in it: the verdict must be the one these facts give, by the published rules.
+"""One criterion's record against the facts in it: the verdict must be the one they give, by the published rules.
 
 This is what a rewritten journal with a fresh, whole chain meets: a verdict cannot be changed without the replays that
 carry it, and replays can be run again.
@@ -43,7 +43,7 @@ def _as_a_whole(record: CriterionRecord, case: Case) -> Iterator[str]:
     said = {(own.verdict, own.rule) for own in record.columns.values()}
     rule = record.columns["witnessed"].rule
     if len(said) != 1 or record.verdict != "FAIL" or rule not in WHOLE_RULES:
-        yield f"no witness ran, so it can only be FAIL by {' or '.join(WHOLE_RULES)}; it is {record.verdict} by {rule}"
+        yield f"no witness ran, so it can only be FAIL by a rule of the case; it is {record.verdict} by {rule}"
     elif (rule == "missing") != (case.submission is None):
         yield f"it is FAIL by {rule}, though {'a' if case.submission else 'no'} submission is there"
     elif rule == "unchanged" and case.submission and case.submission.digest != case.start_digest:
@@ -69,7 +69,7 @@ def _by_parts(record: CriterionRecord, plan: CriterionPlan) -> Iterator[str]:
 
 
 def _decide(sub: SubResult, *, preservation: bool) -> SubDecision:
-    """A claim that was examined ran on the start application, or fell before: without that run it was not examined."""
+    """Every claim that is examined runs on the start application: without that run it was not examined."""
     return decide_sub(
         facts_of_runs(
             sub.replays,

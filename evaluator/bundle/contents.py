@@ -37,7 +37,7 @@ class Source:
 
 @dataclass
 class Contents:
-    """Everything that goes in, in no order, and what is told of it. `made`: a folder for files made for the bundle."""
+    """Everything that goes in, in no order, and what is told of it. `made`: where files made for it are put."""
 
     made: Path
     sources: list[Source] = field(default_factory=list)

@@ -14,7 +14,7 @@ from bench.errors import CdbError, InfraError
 
 
 class Fault(NamedTuple):
-    """Something in the bundle that contradicts something else in it, or is not there. `place`: path, perhaps a line."""
+    """Something in a bundle that contradicts another part, or is missing. `place`: path, perhaps with a line."""
 
     place: str
     what: str

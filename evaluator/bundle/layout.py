@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Literal
 
 from pydantic import Field
@@ -31,11 +33,11 @@ def tree_of(path: str) -> str | None:
 
 
 class ResultCard(Strict):
-    """One judging in the bundle. `journal_sha256` is the hash of its journal's last line: the chain's head."""
+    """One judging in the bundle. `journal_sha256`: hash of its journal's last line, the chain's head."""
 
     name: str
     entry: str | None
-    """The solve entry's name in the bundle; None when the submissions were made elsewhere and lie in several places."""
+    """The solve entry's name in the bundle; None where the submissions lie in several places."""
     label: str
     journal_sha256: str
     solve_journal_sha256: str | None
@@ -45,9 +47,15 @@ class ResultCard(Strict):
 class BundleCard(Strict):
     """The whole of bundle.json. `members` is the canonical list (cdb.tree/1) of everything but bundle.json itself."""
 
+    def own_digest(self) -> str:
+        """sha256 over all else in here, as JSON with sorted keys and no white space: every byte of the bundle counts."""
+        told = self.model_dump(mode="json", by_alias=True, exclude={"digest"})
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
     schema_: Literal["cdb.bundle/1"] = Field(SCHEMA, alias="schema")
     digest: str
-    """Tree digest of `members`: the one number to publish beside a result."""
+    """The one number to publish beside a result: `own_digest`."""
     made_by: str
     results: list[ResultCard]
     holds: dict[str, bool]

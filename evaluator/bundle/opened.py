@@ -1,4 +1,4 @@
-"""A bundle opened for checking: an archive unpacked by the rules for archives from outside, or a folder as it lies."""
+"""A bundle opened for checking: an archive unpacked by the rules for those from outside, or a folder as it lies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bench.errors import DataError, UsageError
 from bench.strict_json import read_json
-from bench.tree import Entry, differences, digest, list_tree, path_bytes, target_bytes
+from bench.tree import Entry, differences, list_tree, path_bytes, target_bytes
 from bench.tree_links import why_refused
 from bench.unpack import unpack
 from evaluator.bundle.findings import Findings
@@ -43,16 +43,16 @@ def check_members(found: Findings, digest_wanted: str | None) -> tuple[BundleCar
     """
     here = [entry for entry in list_tree(found.folder) if path_bytes(entry) != CARD.encode()]
     _refuse_links(here)
-    whole = digest(here)
+    card = _card(found)
+    whole = card.own_digest() if card else "unknown"
     if digest_wanted and digest_wanted.removeprefix("sha256:") != whole.removeprefix("sha256:"):
         found.fault("the whole", f"its digest is {whole}, not the {digest_wanted} that was published")
-    card = _card(found)
     if card is not None:
         for line in differences(card.members, here):
             kind, _, path = line.partition(": ")
             found.fault(path, f"{kind} since the bundle was made ({CARD})")
-        if card.digest != digest(card.members):
-            found.fault(CARD, "its digest is not that of its own list of members")
+        if card.digest != whole:
+            found.fault(CARD, "its digest is not that of all else in it")
     return card, whole
 
 

@@ -8,10 +8,11 @@ CANNOT_SHOW = (
     "who made the submissions and with which model: names are the maker's own word",
     "that nothing was tried before or beside this: a run that was thrown away leaves no trace here",
     "that the judge's model said what is recorded; its credits stand on witnesses, and those can be replayed",
-    "that recorded replays ran as told, unless they are replayed (`--replays`): whoever writes everything anew, replays "
-    "and pictures too, leaves nothing that contradicts itself",
+    "that recorded replays ran as told, unless they are run again (`--replays`): whoever writes everything anew, "
+    "replays and pictures too, leaves nothing that contradicts itself",
     "when anything happened: times are this bundle's own word",
-    "that it is the bundle that was published, unless its digest was published elsewhere and is compared (`--digest`)",
+    "that it is the bundle that was published, unless its digest was published elsewhere and is compared "
+    "(`--digest`)",
 )
 
 
@@ -21,8 +22,8 @@ def readme(results: list[ResultCard], holds: dict[str, bool], left_out: list[dic
     lines += [f"- `results/{card.name}`: {_flat(card.label)}" for card in results]
     lines += [
         "",
-        "It holds the criteria the results were judged by, so it must not lie where an agent to be judged can read it. The "
-        "submissions are derived from the dataset's starting applications; the dataset's terms go with them.",
+        "It holds the criteria the results were judged by, so it must not lie where an agent to be judged can read "
+        "it. The submissions are derived from the dataset's starting applications; its terms go with them.",
         "",
         "Not in it:",
         "",

@@ -23,7 +23,7 @@ from bench.errors import DataError
 from bench.journal import JournalStream
 from bench.redact import SHORTEST_SECRET, Redactor
 from bench.strict_json import read_json
-from bench.tree import Entry, digest, file_entry, link_entry
+from bench.tree import Entry, file_entry, link_entry
 from evaluator.bundle.contents import BOUND, MINE, Contents, Source, gather
 from evaluator.bundle.layout import CARD, README, BundleCard, ResultCard
 from evaluator.bundle.readme import readme
@@ -75,7 +75,7 @@ def write_bundle(
                 archive.add(source, Path(room))
             archive.require_clean(keep_suspected)
             card = BundleCard(
-                digest=digest(archive.members()),
+                digest="",
                 made_by=f"cdb {__version__}",
                 results=cards,
                 holds=holds,
@@ -83,6 +83,7 @@ def write_bundle(
                 redacted=sorted(archive.redacted),
                 members=archive.members(),
             )
+            card.digest = card.own_digest()
             archive.finish(card)
         (Path(room) / "bundle").replace(out)
     sync_folder(out.parent)
@@ -108,7 +109,7 @@ def _result_card(folder: Path, contents: Contents) -> ResultCard:
 
 
 def head(journal: Path) -> str:
-    """sha256 of a journal's last line: with it, every line before it is fixed. Raises DataError for a broken chain."""
+    """sha256 of a journal's last line, which fixes every line before it. Raises DataError for a broken chain."""
     stream = JournalStream(journal)
     for _ in stream:
         pass
@@ -220,8 +221,8 @@ class _Archive:
             places = "; ".join(one.place for one in self._suspicions[:5])
             more = f" and {len(self._suspicions) - 5} more" if len(self._suspicions) > 5 else ""
             raise DataError(
-                f"what looks like a key is in {places}{more}. These texts are bound by a hash chain, seal or digest and "
-                "cannot be redacted. Look at them; where they are no keys of anybody's, pass --keep-suspected"
+                f"what looks like a key is in {places}{more}. These texts are bound by a hash chain, seal or digest, "
+                "so they cannot be redacted. Look at them; where they are no keys of anybody's, pass --keep-suspected"
             )
 
     def finish(self, card: BundleCard) -> None:

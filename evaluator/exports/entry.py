@@ -51,7 +51,7 @@ class Entry:
 
 
 def read_entries(results: list[Path]) -> list[Entry]:
-    """Raises UsageError for a folder without scores.json, or two of the same name, DataError for a damaged journal."""
+    """Raises UsageError for a folder without scores.json or two of one name, DataError for a damaged journal."""
     entries = [read_entry(folder) for folder in results]
     names = [entry.name for entry in entries]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -112,7 +112,7 @@ def solve_entry(cases: Cases, folder: Path) -> Path | None:
 
 
 def _records(journal: Path) -> dict[Key, Record]:
-    """The record that counts for each criterion of a journal of ours: the last, as each one names what it replaces."""
+    """The record that counts for each criterion of a journal of ours: the last, which replaces those before."""
     with journal.open("rb") as stream:
         if b'"cdb.journal/' not in stream.readline():
             return {}

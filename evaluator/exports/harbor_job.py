@@ -45,8 +45,8 @@ def import_job(job: Path, dataset_root: Path, out: Path, *, source: str = WORKSP
     """Seal what each trial of `job` left as a submission below `out/AGENT__MODEL__ATTEMPT/`, with its `entry.json`.
 
     `source`: the folder in Harbor's container that held the application. Trials of the same agent, model and task are
-    attempts, in the order of their names. Raises UsageError when `job` is no job or `out` is not empty, DataError for a
-    trial's record that cannot be read.
+    attempts, in the order of their names. Raises UsageError when `job` is no job or `out` is not empty, DataError for
+    a trial's record that cannot be read.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty; choose another --out")

@@ -1,7 +1,7 @@
 """Harbor task directories (schema 1.4): what an agent gets of each task, and nothing of a rubric.
 
-`OUT/tasks/ID/` has `task.toml`, `instruction.md`, `environment/` (a Dockerfile and the starting application, copied to
-`/workspace`) and `tests/test.sh`, which only says that something was left: judging is done here, on what
+`OUT/tasks/ID/` has `task.toml`, `instruction.md`, `environment/` (a Dockerfile and the starting application, which it
+copies to `/workspace`) and `tests/test.sh`, which only says that something was left: judging is done here, on what
 `cdb import harbor` brings back. `OUT/trajectories/` has solve entries' trajectories (ATIF).
 """
 
@@ -27,8 +27,8 @@ DEFAULT_IMAGE = "node:22-bookworm"
 RUBRIC = "rubric.json"
 _ORGANISATION = "co-design-bench"
 _TEST = """#!/bin/sh
-# Judges nothing: it says that the workspace is there to be collected. `cdb import harbor` takes what was collected, and
-# `cdb judge` judges it. The reward is no score.
+# Judges nothing: it says that the workspace is there to be collected. `cdb import harbor` takes what was collected,
+# and `cdb judge` judges it. The reward is no score.
 mkdir -p /logs/verifier
 if [ -n "$(ls -A {workspace} 2>/dev/null)" ]; then collected=1; else collected=0; fi
 printf '{{"collected": %s}}\\n' "$collected" > /logs/verifier/reward.json
@@ -47,7 +47,8 @@ def write_tasks(
     """Write every task in scope below `out`, which must be missing or empty; gives counts.
 
     `image`: what the environment is built from; it needs node and git. `rubrics`: a folder apart that gets each
-    task's rubric. `entries`: solve entries whose trajectories go beside. Raises UsageError for a place that will not do.
+    task's rubric. `entries`: solve entries whose trajectories go beside. Raises UsageError for a place that will not
+    do.
     """
     if not re.fullmatch(r"[A-Za-z0-9._/:@-]+", image):
         raise UsageError(f"--image {image!r} is no image's name")

@@ -1,9 +1,9 @@
 """Inspect logs (`.eval`), one for each entry, written without inspect_ai.
 
-A log is a zip (DEFLATE) of `header.json`, `summaries.json` and `samples/ID_epoch_N.json`, in the shapes of inspect_ai's
-`EvalLog`, `EvalSampleSummary` and `EvalSample` (log format 2). A task is a sample; its criteria are its targets, so the
-log belongs to the evaluator's side. Each sample has the scores `strict`, `graded` and `full` (0 to 1) and `criteria`,
-whose value is the verdict of each. What is unscored has no score. The same results give the same bytes.
+A log is a zip (DEFLATE) of `header.json`, `summaries.json` and `samples/ID_epoch_N.json`, in the shapes of
+inspect_ai's `EvalLog`, `EvalSampleSummary` and `EvalSample` (log format 2). A task is a sample; its criteria are its
+targets, so the log belongs to the evaluator's side. Each sample has the scores `strict`, `graded` and `full` (0 to 1)
+and `criteria`, whose value is the verdict of each. What is unscored has no score. The same results give the same bytes.
 """
 
 from __future__ import annotations

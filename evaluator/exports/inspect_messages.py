@@ -1,4 +1,4 @@
-"""An ATIF trajectory as Inspect's chat messages: text, tool calls and their results. Pictures are named, not copied."""
+"""An ATIF trajectory as Inspect's chat messages: text, tool calls, their results. Pictures are named, not copied."""
 
 from __future__ import annotations
 
