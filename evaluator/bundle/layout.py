@@ -48,7 +48,7 @@ class BundleCard(Strict):
     """The whole of bundle.json. `members` is the canonical list (cdb.tree/1) of everything but bundle.json itself."""
 
     def own_digest(self) -> str:
-        """sha256 over all else in here, as JSON with sorted keys and no white space: every byte of the bundle counts."""
+        """sha256 over all else in here, as JSON with sorted keys and no white space: so over the whole bundle."""
         told = self.model_dump(mode="json", by_alias=True, exclude={"digest"})
         text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()

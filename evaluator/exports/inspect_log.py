@@ -3,7 +3,7 @@
 A log is a zip (DEFLATE) of `header.json`, `summaries.json` and `samples/ID_epoch_N.json`, in the shapes of
 inspect_ai's `EvalLog`, `EvalSampleSummary` and `EvalSample` (log format 2). A task is a sample; its criteria are its
 targets, so the log belongs to the evaluator's side. Each sample has the scores `strict`, `graded` and `full` (0 to 1)
-and `criteria`, whose value is the verdict of each. What is unscored has no score. The same results give the same bytes.
+and `criteria`, whose value is the verdict of each. What is unscored has no score. Same results, same bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from evaluator.metrics import METRICS
 
 Json = dict[str, Any]
 LOG_VERSION = 2
+_VERBATIM = ("id", "input", "target")
+"""The dataset's own texts; from all others secrets are taken out once more."""
 _LETTERS = {"PASS": "C", "PARTIAL": "P", "FAIL": "I"}
 """Inspect's own words for what is right, partly right and wrong."""
 
@@ -149,7 +151,8 @@ def _sample(entry: Entry, case: Case, row: Json) -> Json:
     if row["unscored"]:
         why = f"{row['outcome']}: {row.get('reason', '')}; {row['unscored']} criteria are unscored"
         sample["error"] = {"message": why, "traceback": "", "traceback_ansi": ""}
-    return sample
+    redactor = Redactor()
+    return {key: value if key in _VERBATIM else redactor.value(value) for key, value in sample.items()}
 
 
 def _scores(entry: Entry, case: Case, row: Json) -> Json:
@@ -171,7 +174,7 @@ def _scores(entry: Entry, case: Case, row: Json) -> Json:
         if row[metric] is not None
     }
     scores["criteria"] = {
-        "value": {str(index): _LETTERS.get(str(verdict), "N") for index, verdict in verdicts.items()},
+        "value": {f"criterion {index}": _LETTERS.get(str(verdict), "N") for index, verdict in verdicts.items()},
         "answer": " ".join(str(verdict or "unscored") for verdict in verdicts.values()),
         "explanation": "\n".join(
             f"{one['criterion_index']}. {one['verdict'] or 'unscored'}: {one['criterion']}" for one in told
@@ -195,7 +198,7 @@ def _told(record: Json) -> Json:
 
 
 def _messages(entry: Entry, case: Case, trial: Json) -> tuple[list[Json], str]:
-    """The conversation, from the trial's trajectory, secrets taken out once more; and what is to be said of it."""
+    """The conversation, from the trial's trajectory, and what is to be said of it."""
     solved = entry.solve_entry
     path = solved / str(trial.get("logs") or "") / "trajectory.json" if solved and trial else None
     request = [{"role": "user", "content": case.request}]
@@ -204,8 +207,7 @@ def _messages(entry: Entry, case: Case, trial: Json) -> tuple[list[Json], str]:
     trajectory = read_json(path)
     if not isinstance(trajectory, dict) or not isinstance(trajectory.get("steps"), list):
         raise DataError(f"{path} is no ATIF trajectory (no `steps`); move it away to export without it")
-    clean: Json = Redactor().value(trajectory)
-    return messages_of(clean), str(clean.get("schema_version") or "unknown format")
+    return messages_of(trajectory), str(trajectory.get("schema_version") or "unknown format")
 
 
 def _summary(sample: Json) -> Json:

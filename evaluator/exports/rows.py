@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from bench.redact import Redactor
 from evaluator.exports.entry import Entry
 
 Kind = Literal["text", "whole", "number", "truth", "texts"]
@@ -106,7 +107,7 @@ def criterion_rows(entry: Entry) -> Iterator[Row]:
                 **text.model_dump(),
                 "kind": plan.kind if plan else None,
                 "outcome": record.get("outcome"),
-                "reason": record.get("reason"),
+                "reason": _redacted(record.get("reason")),
                 "verdict": entry.verdict(*key, "witnessed"),
                 **_columns(entry, key, record),
                 "overruled": key in overruled,
@@ -135,7 +136,7 @@ def trial_rows(entry: Entry) -> Iterator[Row]:
             "trial_outcome": row["trial"],
             "outcome": row["outcome"],
             "whose": row.get("whose"),
-            "reason": row.get("reason"),
+            "reason": _redacted(row.get("reason")),
             **{metric: row[metric] for metric in ("strict", "graded", "full")},
             "passed": row["pass"],
             "partial": row["partial"],
@@ -189,6 +190,11 @@ def _usage(record: Row) -> Row:
         for name in ("cost_usd", "input_tokens", "output_tokens"):
             said[f"{role}_{name}"] = usage.get(name)
     return said
+
+
+def _redacted(text: Any) -> str | None:
+    """What a page or a machine said may hold a key."""
+    return Redactor().text(text) if isinstance(text, str) else None
 
 
 def _total(tokens: Any) -> int | None:

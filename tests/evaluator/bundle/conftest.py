@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from judged_run import JudgedRun, make_judged_run
 
 from bench.unpack import unpack

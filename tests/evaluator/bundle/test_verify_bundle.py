@@ -119,7 +119,9 @@ def test_every_byte_of_the_bundles_own_card_counts(unpacked: Path) -> None:
         (lambda b: shutil.rmtree(b / RESULTS), RESULTS),
     ],
 )  # fmt: skip
-def test_what_is_added_removed_or_has_another_mode_is_named(unpacked: Path, change: Callable[[Path], Any], place: str) -> None:
+def test_what_is_added_removed_or_has_another_mode_is_named(
+    unpacked: Path, change: Callable[[Path], Any], place: str
+) -> None:
     change(unpacked)
     assert place in places(verify_bundle(unpacked))
 
@@ -146,7 +148,9 @@ def test_a_verdict_turned_round_in_a_fresh_chain_is_not_what_its_replays_give(fo
 
     found = verify_bundle(forge(lambda b: rewrite_journal(b / JOURNAL, every(("clock", 2), better))))
     assert {place.partition(",")[0] for place in places(found)} == {JOURNAL}
-    assert "clock criterion 2: column witnessed says PASS by all_hold; its replays give FAIL by core_missing" in said(found)
+    assert "clock criterion 2: column witnessed says PASS by all_hold; its replays give FAIL by core_missing" in said(
+        found
+    )
 
 
 def test_parts_credited_without_their_replays_are_found(forge: Forge) -> None:
@@ -251,7 +255,9 @@ def test_criteria_and_starts_are_compared_with_the_dataset(forge: Forge, judged:
         def easier(cases: Cases) -> Cases:
             first = cases.cases[0]
             texts = [first.criteria[0].model_copy(update={"criterion": easy}), *first.criteria[1:]]
-            return cases.model_copy(update={"cases": [first.model_copy(update={"criteria": texts}), *cases.cases[1:]]})
+            return cases.model_copy(
+                update={"cases": [first.model_copy(update={"criteria": texts}), *cases.cases[1:]]}
+            )
 
         rewrite_cases(bundle / RESULTS / "cases.json", easier)
         rewrite_journal(bundle / JOURNAL, every(("clock", 1), lambda r: {**r, "criterion": easy}))
@@ -263,7 +269,9 @@ def test_criteria_and_starts_are_compared_with_the_dataset(forge: Forge, judged:
     assert f"FAULT {RESULTS}/cases.json: the criteria of clock are not those of the dataset" in said(found)
 
 
-def test_a_removed_verdict_makes_the_score_incomplete_and_other_numbers_are_found(forge: Forge, unpacked: Path) -> None:
+def test_a_removed_verdict_makes_the_score_incomplete_and_other_numbers_are_found(
+    forge: Forge, unpacked: Path
+) -> None:
     forged = forge(lambda b: rewrite_journal(b / JOURNAL, every(("clock", 2), lambda _: None)))
     assert json.loads((forged / RESULTS / "scores.json").read_text())["incomplete"], "which everybody sees"
     scores = unpacked / RESULTS / "scores.json"
@@ -296,7 +304,10 @@ TRICKS = {
     "a hard link out": ([hard_link(f"{SUBMISSION}/h", "/etc/passwd")], "hard link"),
     "one path twice": ([member("bundle.json", b"[]")], "given twice"),
     "control characters in a name of ours": ([member("results/x/a\x1b[2J", b"x")], "control character"),
-    "control characters in an application's name": ([member("entries/e\n/submissions/one/f", b"x")], "control character"),
+    "control characters in an application's name": (
+        [member("entries/e\n/submissions/one/f", b"x")],
+        "control character",
+    ),
 }
 
 
@@ -311,7 +322,9 @@ def test_hostile_archives_are_refused_by_the_rules_of_releases(tmp_path: Path, t
 
 
 @pytest.mark.parametrize("name", [JOURNAL, f"{RESULTS}/evidence", "entries"])
-def test_links_in_an_unpacked_bundle_are_refused_before_anything_is_read(unpacked: Path, name: str, tmp_path: Path) -> None:
+def test_links_in_an_unpacked_bundle_are_refused_before_anything_is_read(
+    unpacked: Path, name: str, tmp_path: Path
+) -> None:
     path = unpacked / name
     path.rename(tmp_path / "moved")
     path.symlink_to(tmp_path / "moved")
@@ -325,7 +338,9 @@ def test_paths_of_cases_json_that_lead_out_are_not_followed(forge: Forge, where:
         first = cases.cases[0]
         assert first.submission
         leads_out = first.submission.model_copy(update={"folder": where})
-        return cases.model_copy(update={"cases": [first.model_copy(update={"submission": leads_out}), *cases.cases[1:]]})
+        return cases.model_copy(
+            update={"cases": [first.model_copy(update={"submission": leads_out}), *cases.cases[1:]]}
+        )
 
     def forged(bundle: Path) -> None:
         rewrite_cases(bundle / RESULTS / "cases.json", change)
@@ -378,7 +393,8 @@ def test_the_same_seed_draws_the_same_verdicts(bundle: Path, monkeypatch: pytest
     drawn = [[one[1:3] for one in verify_bundle(bundle, replays=3, seed=seed).replayed] for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(verify_bundle(bundle, replays=99).replayed) == 4, "those that stand on witnesses"
-    monkeypatch.setattr(replays, "_replay", lambda s, n, c, i, f: replays.Replayed(n, c, i, "fails", "recorded PASS, now FAIL"))
+    monkeypatch.setattr(
+        replays, "_replay", lambda s, n, c, i, f: replays.Replayed(n, c, i, "fails", "recorded PASS, now FAIL")
+    )
     found = verify_bundle(bundle, replays=1)
     assert places(found) == [JOURNAL] and "does not replay" in said(found)
-

@@ -19,7 +19,9 @@ from evaluator.bundle.write import write_bundle
 from evaluator.cases import read_cases
 
 
-def test_the_same_results_give_the_same_bytes_wherever_they_lie(judged: JudgedRun, bundle: Path, tmp_path: Path) -> None:
+def test_the_same_results_give_the_same_bytes_wherever_they_lie(
+    judged: JudgedRun, bundle: Path, tmp_path: Path
+) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(judged.root, moved, symlinks=True)
     for path in moved.rglob("*"):
@@ -34,7 +36,7 @@ def test_submissions_are_byte_for_byte_with_links_modes_and_odd_names(judged: Ju
     assert (copied / "index.html").read_bytes() == (sealed / "index.html").read_bytes()
     assert os.readlink(copied / "also.html") == "index.html"
     assert os.access(copied / "run.sh", os.X_OK)
-    assert ODD_NAME in os.listdir(os.fsencode(copied))
+    assert os.fsdecode(ODD_NAME) in {path.name for path in copied.iterdir()}
 
 
 def test_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked: Path) -> None:
@@ -51,7 +53,9 @@ def test_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked
     assert not [p for p in ours if SECRET.encode() in p.read_bytes()]
 
 
-def test_a_large_text_of_ours_is_redacted_in_pieces(judged: JudgedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_text_of_ours_is_redacted_in_pieces(
+    judged: JudgedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("evaluator.bundle.write._IN_MEMORY_BYTES", 10)
     write_bundle([judged.results], tmp_path / "b.tar.gz", environment={})
     content = gzip.decompress((tmp_path / "b.tar.gz").read_bytes())
@@ -62,7 +66,9 @@ def test_what_looks_like_a_key_in_a_bound_text_stops_the_bundle_until_it_was_loo
     judged: JudgedRun, tmp_path: Path
 ) -> None:
     copy = _copy(judged, tmp_path)
-    rewrite_journal(copy.results / "journal.jsonl", lambda r: {**r, "reason": f"it printed {SECRET}"} if "reason" in r else r)
+    rewrite_journal(
+        copy.results / "journal.jsonl", lambda r: {**r, "reason": f"it printed {SECRET}"} if "reason" in r else r
+    )
     with pytest.raises(DataError, match=r"results/editor/journal.jsonl, line 2.*--keep-suspected"):
         write_bundle([copy.results], tmp_path / "b.tar.gz", environment={})
     assert not (tmp_path / "b.tar.gz").exists()
@@ -79,7 +85,9 @@ def test_paths_in_cases_json_lead_within_the_bundle(unpacked: Path) -> None:
             assert (unpacked / "results/editor" / case.submission.folder).is_dir()
 
 
-def test_what_is_not_in_is_said_and_starting_applications_only_come_when_asked_for(judged: JudgedRun, tmp_path: Path) -> None:
+def test_what_is_not_in_is_said_and_starting_applications_only_come_when_asked_for(
+    judged: JudgedRun, tmp_path: Path
+) -> None:
     card = write_bundle([judged.results], tmp_path / "b.tar.gz", built=False, environment={})
     assert card.holds == {"start": False, "built": False, "trajectories": False}
     assert [one["what"] for one in card.left_out][:3] == [
