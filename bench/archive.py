@@ -1,4 +1,4 @@
-"""A release's tar.gz read as a stream, member by member, with every rule of what may be in it.
+"""A tar.gz from outside (a release's, a bundle's) as a stream of members, with every rule of what may be in it.
 
 tarfile reads the format; nothing else of it is trusted: its `data` filter moves absolute names instead of refusing
 them, falls back on copies for hard links, and a damaged header in the middle looks to it like the end.
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from bench.archive_rules import ArchiveRefused, Caps, Member, Refuse, Rules
+from bench.archive_rules import ArchiveRefused, Caps, Member, Refuse, Rules, TreeOf, release_tree
 from bench.errors import DataError
 
 CHUNK_BYTES = 262_144
@@ -23,7 +23,9 @@ _HEADER_BYTES = 1_048_576
 _BAD_TAR = (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError, OverflowError, RecursionError)
 
 
-def read_members(archive: Path, refuse: Refuse, caps: Caps = Caps()) -> Iterator[tuple[Member, Content | None]]:
+def read_members(
+    archive: Path, refuse: Refuse, caps: Caps = Caps(), tree_of: TreeOf = release_tree, *, any_name: bool = False
+) -> Iterator[tuple[Member, Content | None]]:
     """Every member that may be unpacked, in the archive's order, a file with its content to be read before the next.
 
     A parent folder may come late or not at all, as in any tar. Links are checked at the end, against all others.
@@ -40,7 +42,7 @@ def read_members(archive: Path, refuse: Refuse, caps: Caps = Caps()) -> Iterator
             encoding="utf-8",
             errors="surrogateescape",
         ) as tar:
-            rules = Rules(caps, archive_bytes, refuse)
+            rules = Rules(caps, archive_bytes, refuse, tree_of, any_name=any_name)
             for info in _headers(tar, source):
                 member = rules.admit(info)
                 stream = tar.extractfile(info) if info.isreg() and info.size else None

@@ -1,4 +1,4 @@
-"""What may be in a release's archive: names, kinds, sizes and links, member by member. Reads and writes nothing."""
+"""What may be in an archive from outside: names, kinds, sizes, links, member by member. Reads and writes nothing."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ class Member(NamedTuple):
 Refuse = Callable[[str, str], None]
 """Called with a member's name and why it may not be; raises to stop at the first."""
 
+TreeOf = Callable[[str], str | None]
+"""The application's folder that a normalised path lies in, None outside of every one. Links may lie in these alone,
+and each must end in its own."""
+
+
+def release_tree(path: str) -> str | None:
+    """The layout of a release: `cases/ID/project`."""
+    parts = path.split("/")
+    return "/".join(parts[:3]) if len(parts) > 3 and parts[0] == CASES and parts[2] == PROJECT else None
+
 
 class ArchiveRefused(Exception):
     """The archive as a whole is refused: a cap was passed, or what follows a member cannot be read safely."""
@@ -58,9 +68,20 @@ class ArchiveRefused(Exception):
 class Rules:
     """What has been admitted so far, and what may still be."""
 
-    def __init__(self, caps: Caps, archive_bytes: int, refuse: Refuse) -> None:
+    def __init__(
+        self,
+        caps: Caps,
+        archive_bytes: int,
+        refuse: Refuse,
+        tree_of: TreeOf = release_tree,
+        *,
+        any_name: bool = False,
+    ) -> None:
+        """`any_name`: names within an application may hold control characters, as a sealed tree's may."""
         self._caps = caps
         self._refuse = refuse
+        self._tree_of = tree_of
+        self._any_name = any_name
         self._members = 0
         self._names_bytes = 0
         self._most_bytes = caps.unpacked_bytes(archive_bytes)
@@ -91,11 +112,11 @@ class Rules:
 
     def check_links(self) -> None:
         """A link must end inside its own application, whatever other links it leads over."""
-        by_project: dict[str, dict[str, str]] = {}
+        by_tree: dict[str, dict[str, str]] = {}
         for path, target in self._links.items():
-            *project, inner = path.split("/", 3)
-            by_project.setdefault("/".join(project), {})[inner] = target
-        for folder, links in by_project.items():
+            folder = self._tree_of(path) or ""
+            by_tree.setdefault(folder, {})[path[len(folder) + 1 :]] = target
+        for folder, links in by_tree.items():
             for inner in links:
                 if why := why_refused(inner, links):
                     self._refuse(f"{folder}/{inner}", why.replace("out of the tree", "out of its application"))
@@ -108,12 +129,16 @@ class Rules:
         rules = (
             (name.startswith("/"), "its path is absolute"),
             (b".." in parts, "its path has `..` in it"),
-            (_has_controls(name), "its name holds a control character"),
+            (_has_controls(name) and not self._may_be_odd(name), "its name holds a control character"),
             (len(parts) > caps.depth or len(b"/".join(parts)) > caps.path_bytes, too_long),
             (any(len(part) > 255 for part in parts), "a part of its path is longer than 255 bytes"),
             (named_as_folder and not info.isdir(), "it is no folder and has the name of one"),
         )
         return next((why for broken, why in rules if broken), None)
+
+    def _may_be_odd(self, name: str) -> bool:
+        tree = self._tree_of(_normal(name)) if self._any_name else None
+        return tree is not None and not _has_controls(tree)
 
     def _why_kind(self, info: tarfile.TarInfo) -> str | None:
         if info.type in _KINDS:
@@ -122,7 +147,7 @@ class Rules:
         if info.size and not info.isreg():
             return f"it is no file and carries {info.size} bytes"
         if info.issym():
-            return _why_link(info)
+            return self._why_link(info)
         if info.islnk() and (info.linkname.startswith("/") or _normal(info.linkname) not in self._files):
             return f"it is a hard link to {info.linkname!r}, which is no file that came before it"
         return None
@@ -136,6 +161,14 @@ class Rules:
         told = info.pax_headers.get("size", str(info.size))  # tarfile takes one that is no number for 0
         if str(info.size) != told or not 0 <= info.size <= self._caps.file_bytes:
             raise ArchiveRefused(f"member {info.name!r} gives its size as {told[:40]} bytes")
+
+    def _why_link(self, info: tarfile.TarInfo) -> str | None:
+        """Where a link leads is checked at the end, when all links are known."""
+        if self._tree_of(_normal(info.name)) is None:
+            return f"it is a link to {info.linkname!r} outside of an application"
+        if not info.linkname or (_has_controls(info.linkname) and not self._any_name):
+            return f"it is a link to {info.linkname!r}, which is no path"
+        return None
 
     def _why_in_the_way(self, path: str, is_folder: bool) -> str | None:
         if path.split("/", maxsplit=1)[0] == DATASET_CARD:
@@ -186,17 +219,3 @@ def _parents(path: str) -> list[str]:
 
 def _has_controls(text: str) -> bool:
     return any(unicodedata.category(c) == "Cc" for c in text)
-
-
-def _why_link(info: tarfile.TarInfo) -> str | None:
-    """Where a link leads is checked at the end, when all links are known."""
-    if not _is_in_project(_normal(info.name)):
-        return f"it is a link to {info.linkname!r} outside of an application"
-    if not info.linkname or _has_controls(info.linkname):
-        return f"it is a link to {info.linkname!r}, which is no path"
-    return None
-
-
-def _is_in_project(path: str) -> bool:
-    parts = path.split("/")
-    return len(parts) > 3 and parts[0] == CASES and parts[2] == PROJECT

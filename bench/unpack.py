@@ -7,14 +7,16 @@ import os
 from pathlib import Path
 
 from bench.archive import Content, hostile, raise_hostile, read_members
-from bench.archive_rules import Caps, Member
+from bench.archive_rules import Caps, Member, TreeOf, release_tree
 from bench.errors import DataError, InfraError
 from bench.names import nfc_twins
 
 _UNHOLDABLE = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 
 
-def unpack(archive: Path, target: Path, caps: Caps = Caps()) -> list[tuple[str, ...]]:
+def unpack(
+    archive: Path, target: Path, caps: Caps = Caps(), tree_of: TreeOf = release_tree, *, any_name: bool = False
+) -> list[tuple[str, ...]]:
     """Write every member of `archive` below the empty folder `target`; gives the names that differ under NFC only.
 
     Modes become 755 or 644, owner and times this process's, hard links copies. Links are made last, so no path
@@ -22,7 +24,7 @@ def unpack(archive: Path, target: Path, caps: Caps = Caps()) -> list[tuple[str, 
     `target` and is the caller's to remove.
     """
     tree = _Tree(archive, target)
-    for member, content in read_members(archive, raise_hostile(archive), caps):
+    for member, content in read_members(archive, raise_hostile(archive), caps, tree_of, any_name=any_name):
         tree.write(member, content)
     tree.make_links()
     return nfc_twins(tree.names)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.records import COLUMNS, Column, ColumnVerdict, Verdict
+from evaluator.records import COLUMNS, Column, ColumnVerdict, Purpose, Replay, Verdict
 
 Ran = Literal["held", "failed", "error"]
 Word = Literal["none", "uphold", "downgrade", "inconclusive"]
@@ -64,6 +64,36 @@ class SubFacts:
     refuter: Word = "none"
     counter: tuple[Ran, ...] = ()
     attacked: tuple[Ran, ...] = ()
+
+
+def facts_of_runs(
+    runs: Sequence[Replay],
+    *,
+    core: bool,
+    preservation: bool,
+    has_witness: bool,
+    claimed: bool,
+    examined: bool,
+    refuter: Word,
+) -> SubFacts:
+    """The facts in the runs of one sub-requirement, when it is judged and when its record is checked."""
+
+    def of(*purposes: Purpose) -> tuple[Ran, ...]:
+        return tuple(run.outcome for run in runs if run.purpose in purposes)
+
+    return SubFacts(
+        core=core,
+        preservation=preservation,
+        has_witness=has_witness,
+        claimed=claimed,
+        attempts=of("propose", "repeat", "tiebreak"),
+        start=next(iter(of("vacuity")), None),
+        varied=of("vary"),
+        examined=examined,
+        refuter=refuter,
+        counter=of("counter"),
+        attacked=of("attack"),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bench.atomic import write_json
 from bench.errors import InfraError
-from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub
+from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub, facts_of_runs
 from evaluator.applications import Applications
 from evaluator.attack import refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
@@ -290,19 +290,14 @@ def _decided(
 
 
 def _facts(sub: _Sub, preservation: bool) -> SubFacts:
-    start = sub.outcomes("vacuity")
-    return SubFacts(
+    return facts_of_runs(
+        sub.replays,
         core=sub.plan.core,
         preservation=preservation,
         has_witness=sub.claim.witness is not None,
         claimed=sub.claim.holds,
-        attempts=tuple(r.outcome for r in sub.outcomes("propose", "repeat", "tiebreak")),
-        start=start[0].outcome if start else None,
-        varied=tuple(r.outcome for r in sub.outcomes("vary")),
         examined=sub.examined,
         refuter=sub.refutation.outcome if sub.refutation else "none",
-        counter=tuple(r.outcome for r in sub.outcomes("counter")),
-        attacked=tuple(r.outcome for r in sub.outcomes("attack")),
     )
 
 

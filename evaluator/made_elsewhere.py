@@ -48,7 +48,7 @@ def seal_made_elsewhere(folder: Path, task: Task, out: Path, who: dict[str, Any]
     shutil.rmtree(staged, ignore_errors=True)
     manifest_path(sealed, task.case_id).unlink(missing_ok=True)
     try:
-        report = snapshot(partial(_copy, folder), staged, task.start_entries)
+        report = snapshot(partial(copy_tree, folder), staged, task.start_entries)
     except TreeTooLarge as error:
         raise DataError(f"{folder}: {error}; remove what is no part of the application") from error
     manifest = SubmissionManifest(
@@ -71,10 +71,13 @@ def told(manifest: SubmissionManifest) -> str:
     return "; ".join(parts[:3]) + more
 
 
-def _copy(folder: Path, target: Path, policy: TreePolicy) -> TreeReport:
+def copy_tree(folder: Path, target: Path, policy: TreePolicy, root: str = "") -> TreeReport:
+    """Copy a foreign tree as one out of a container: by the policy, links never followed, what may not be is listed.
+
+    `root`: where the tree lay when its links were made; by default where it lies."""
     top = "tree"
     archive = partial(tar_stream, folder, 0, top=top, special=True)
-    return copy_out(archive, target, policy, root=str(folder.absolute()))
+    return copy_out(archive, target, policy, root=root or str(folder.absolute()))
 
 
 def _is_plain(folder: Path, policy: TreePolicy) -> bool:

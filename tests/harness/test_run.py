@@ -76,7 +76,7 @@ def test_c118_retry_chooses_among_what_is_unscored(
 
 
 def test_c41_no_trial_begins_once_the_run_has_reached_its_cap(dataset: Dataset, tmp_path: Path) -> None:
-    entry = entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "cost_usd": 4.0})
+    entry = entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "account": {"cost_usd": 4.0}})
     broken = Broken()
     found = solve(dataset, NoopAgent("noop"), settings(tmp_path, run_usd=10.0, spent_usd=6.5), broken, print)
     assert found.outcomes == {"one": "workspace_too_large", "three": "not_started", "two": "not_started"}
@@ -92,7 +92,7 @@ def test_c41_no_trial_begins_once_the_run_has_reached_its_cap(dataset: Dataset, 
 
 
 def test_a_cost_that_is_not_known_holds_no_cap_and_so_ends_the_run(dataset: Dataset, tmp_path: Path) -> None:
-    entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "cost_usd": None})
+    entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "account": {"cost_usd": None}})
     broken = Broken()
     found = solve(dataset, NoopAgent("noop"), settings(tmp_path, run_usd=10.0), broken, print)
     assert (found.outcomes["two"], broken.opened) == ("not_started", 0)

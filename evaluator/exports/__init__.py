@@ -1,0 +1,1 @@
+"""Judged results in other people's formats: tables, Inspect logs, Harbor tasks; and Harbor jobs brought in."""
