@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,6 +62,26 @@ def judge_all(
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.
     """
+    with ExitStack() as held:
+        for one in (judge, refuter):
+            if one:
+                held.callback(one.close)
+        return _judge_all(
+            cases_file, results, judge, refuter, concurrency, start_replays or results / "start", frozen, retry, progress
+        )
+
+
+def _judge_all(
+    cases_file: Path,
+    results: Path,
+    judge: Judge,
+    refuter: Refuter | None,
+    concurrency: int,
+    start_replays: Path,
+    frozen: Path | None,
+    retry: str | None,
+    progress: Progress,
+) -> JudgeSummary:
     cases = read_cases(cases_file)
     if _is_left(cases, results):
         judge.check()
@@ -84,7 +105,7 @@ def judge_all(
             mirror=mirror,
             built=results / "built",
             logs=results / "evidence",
-            start_replays=start_replays or results / "start",
+            start_replays=start_replays,
             refuter=refuter,
             frozen=store,
         )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.errors import UsageError
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.judges.model.chat import Chat
-from evaluator.judges.model.settings import Caps
+from evaluator.judges.model.settings import Caps, read_settings
 from evaluator.judges.recorded import RecordedJudge
 
+_BARE = re.compile(r"[a-z][a-z0-9.-]*(\[1m\])?", re.IGNORECASE)
+"""A model's name without a provider, as the command line takes it."""
 FORMS = (
-    "`recorded`, PROVIDER/MODEL (openai/…, anthropic/…, any provider litellm knows), a judge's YAML file, "
-    "or relay:FOLDER"
+    "`recorded`, PROVIDER/MODEL (openai/…, anthropic/…, any provider litellm knows), a bare name such as `opus` "
+    "(claude-cli), a judge's YAML file, or relay:FOLDER"
 )
 
 
@@ -62,28 +65,32 @@ def find_judges(
 
 
 def find_chat(name: str, *, vision: bool = True) -> Chat:
-    """The model behind a name: `relay:FOLDER`, PROVIDER/MODEL, or a YAML file. Raises UsageError."""
+    """The model behind a name: `relay:FOLDER`, PROVIDER/MODEL, a bare name, or a YAML file. Raises UsageError."""
     if name.startswith("relay:"):
         from evaluator.judges.model.relay import RelayChat
 
         if not name.removeprefix("relay:"):
             raise UsageError("relay needs a folder for its requests: relay:FOLDER")
         return RelayChat(Path(name.removeprefix("relay:")), vision=vision)
-    from evaluator.judges.model.settings import read_settings
-
     settings = read_settings(name)
-    if "/" not in settings.model:
-        raise UsageError(
-            f"no judge for model {name!r}; there are: {FORMS}. A bare name such as `opus` asks for the claude-cli "
-            "back end, which this version does not have"
-        )
-    from evaluator.judges.model.litellm_chat import LiteLlmChat
+    if not vision:
+        settings = settings.model_copy(update={"vision": False})
+    if "/" in settings.model:
+        from evaluator.judges.model.litellm_chat import LiteLlmChat
 
-    return LiteLlmChat(settings if vision else settings.model_copy(update={"vision": False}))
+        return LiteLlmChat(settings)
+    if not _BARE.fullmatch(settings.model):
+        raise UsageError(f"no judge for model {name!r}; there are: {FORMS}")
+    from evaluator.judges.model.claude_cli.chat import ClaudeCliChat
+
+    return ClaudeCliChat(settings)
 
 
 def _name(model: str) -> str:
-    return "relay" if model.startswith("relay:") else "litellm"
+    """What stands behind a name that `find_chat` knows."""
+    if model.startswith("relay:"):
+        return "relay"
+    return "litellm" if "/" in read_settings(model).model else "claude-cli"
 
 
 def _recorded(witnesses: Path | None) -> RecordedJudge:

@@ -152,6 +152,9 @@ class Judge(Protocol):
     def stop(self) -> None:
         """The run was asked to stop: whoever waits for a model waits no more."""
 
+    def close(self) -> None:
+        """The judging is over: give back what is held for it."""
+
     def in_case(self, exhibits: Exhibits) -> CriterionJudge:
         """The same judge with one case before it."""
 
@@ -164,5 +167,7 @@ class Refuter(Protocol):
     def check(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    def close(self) -> None: ...
 
     def in_case(self, exhibits: Exhibits) -> CriterionRefuter: ...

@@ -75,20 +75,26 @@ class Conversation(Generic[Answer]):
         self._say({"role": "system", "content": system})
         self._say({"role": "user", "content": opening})
         try:
-            for number in range(self.purse.caps.criterion_calls):
-                self.purse.check()
-                with self.purse.working():
-                    found = self._turn(self.purse.caps.criterion_calls - number - 1)
-                if found is not None:
-                    return found
+            try:
+                return self._talked()
+            finally:
+                self._charge(self.chat.end(self.label))
         except OutOfBudget as error:
             raise OutOfBudget(str(error), self.usage) from error
         except JudgeError as error:
             raise type(error)(str(error), self.usage) from error
         except InfraError as error:
             raise BrokenOff(str(error), self.usage) from error
+
+    def _talked(self) -> Answer:
         calls = self.purse.caps.criterion_calls
-        raise OutOfBudget(f"no answer after {calls} calls, the cap for one criterion", self.usage)
+        for number in range(calls):
+            self.purse.check()
+            with self.purse.working():
+                found = self._turn(calls - number - 1)
+            if found is not None:
+                return found
+        raise OutOfBudget(f"no answer after {calls} calls, the cap for one criterion")
 
     def _turn(self, left: int) -> Answer | None:
         reply = self._ask()
@@ -163,9 +169,12 @@ class Conversation(Generic[Answer]):
             return self._ask()
         except ChatFailed as error:
             raise JudgeError(str(error)) from error
-        self.usage += reply.usage
-        self.purse.charge(reply.usage)
+        self._charge(reply.usage)
         return reply
+
+    def _charge(self, usage: Usage) -> None:
+        self.usage += usage
+        self.purse.charge(usage)
 
     def _say(self, message: Message) -> None:
         self._messages.append(message)

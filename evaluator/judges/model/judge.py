@@ -67,6 +67,9 @@ class ModelJudge:
     def stop(self) -> None:
         self.chat.stop()
 
+    def close(self) -> None:
+        self.chat.close()
+
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         self.ledger.carry(criteria)
 

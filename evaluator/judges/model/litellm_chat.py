@@ -111,6 +111,13 @@ class LiteLlmChat:
     def stop(self) -> None:
         self._stopped.set()
 
+    def end(self, label: str) -> Usage:
+        """Nothing is held between two requests."""
+        return Usage()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         waited: list[float] = []
 

@@ -83,6 +83,9 @@ class ModelRefuter:
     def stop(self) -> None:
         self.chat.stop()
 
+    def close(self) -> None:
+        self.chat.close()
+
     def in_case(self, exhibits: Exhibits) -> RefuterInCase:
         return RefuterInCase(self, exhibits)
 
