@@ -67,7 +67,15 @@ def judge_all(
             if one:
                 held.callback(one.close)
         return _judge_all(
-            cases_file, results, judge, refuter, concurrency, start_replays or results / "start", frozen, retry, progress
+            cases_file,
+            results,
+            judge,
+            refuter,
+            concurrency,
+            start_replays or results / "start",
+            frozen,
+            retry,
+            progress,
         )
 
 

@@ -67,7 +67,9 @@ def plan(
 def judge(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     out: Annotated[Path, typer.Option(help="The results folder.")],
-    model: Annotated[str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, opus …, a YAML file, or relay:FOLDER.")],
+    model: Annotated[
+        str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, opus …, a YAML file, or relay:FOLDER.")
+    ],
     refuter_model: Annotated[
         str | None, typer.Option(help="A model that attacks every credit; without it only mechanical probes do.")
     ] = None,

@@ -44,6 +44,7 @@ QUIET = {
     "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",  # `@path` in a request is no order to read a file
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_DISABLE_MCP_TASK_BACKGROUND": "1",  # a slow witness is waited for, not put aside
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",  # a refused call is not sent again in another form
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_AUTOUPDATER": "1",

@@ -60,9 +60,7 @@ class ToolServer:
     """Listens on `path`; calls go to `events` as ToolRequest. Owns its thread until `close`."""
 
     def __init__(self, path: Path, tools: Sequence[ToolSpec], events: SimpleQueue[Any]) -> None:
-        self._tools = [
-            {"name": t.name, "description": t.description, "inputSchema": t.parameters} for t in tools
-        ]
+        self._tools = [{"name": t.name, "description": t.description, "inputSchema": t.parameters} for t in tools]
         self._events = events
         self._calls = 0
         self._waiting: dict[str, _Waiting] = {}
