@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from bench.lockfile import hold_identity, versions
 from bench.outcomes import CRITERION, wanted
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
+from evaluator.audit_queue import write_audit_queue
 from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
@@ -135,6 +138,9 @@ def _judge_all(
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
+        last = judged_so_far(read_journal(results / "journal.jsonl").records).last
+        order = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
+        write_audit_queue(results, [last[key] for key in order if key in last])
     return _summary(results, cases)
 
 
@@ -183,12 +189,19 @@ def _is_left(cases: Cases, results: Path) -> bool:
     return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
 
 
+def _digests_sha256(cases: Cases) -> str:
+    """Over what the judges are told of the attachments."""
+    told = [[case.case, one.path, one.digest_sha256] for case in cases.cases for one in case.attachments]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
 def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None) -> dict[str, Any]:
     told = {"refuter": refuter.describe()} if refuter else {}
     return {
         **told,
         "step": "judge",
         **what_is_judged(cases),
+        "digests_sha256": _digests_sha256(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
         "browser": browser_facts(),

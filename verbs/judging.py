@@ -76,6 +76,9 @@ def judge(
     vision: Annotated[bool, typer.Option(help="Show pictures to the models.")] = True,
     digests: Annotated[Path | None, typer.Option(help="Words about the attachments, CASE.md each.")] = None,
     samples: Annotated[int, typer.Option(min=1, max=9, help="Conversations a criterion; the majority counts.")] = 1,
+    advocate: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of FAILs that an advocate looks at again; only reported.")
+    ] = 0.1,
     case_usd: Annotated[float, typer.Option(min=0, help="What judging one case may cost; 0 lifts the cap.")] = 2.0,
     case_minutes: Annotated[
         float, typer.Option(min=0, help="How long models may work on one case; 0: no cap.")
@@ -106,6 +109,7 @@ def judge(
         caps=caps,
         digests=digests,
         samples=samples,
+        advocate=advocate,
     )
     if dry_run:
         from evaluator.cases import read_cases

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.errors import UsageError
-from evaluator.judges.judge import Judge, Refuter
+from evaluator.judges.judge import Advocacy, Judge, Refuter
 from evaluator.judges.model.chat import Chat
 from evaluator.judges.model.settings import Caps, read_settings
 from evaluator.judges.recorded import RecordedJudge
@@ -36,11 +36,13 @@ def find_judges(
     caps: Caps | None = None,
     digests: Path | None = None,
     samples: int = 1,
+    advocate: float = 0.0,
 ) -> Judges:
     """The judge for `model`, and the refuter where one is asked for. Nothing is called yet.
 
     `recorded` needs no model; `witnesses` is its folder of recorded witnesses. `digests`: words about the
-    attachments, CASE.md each. Raises UsageError for a name that stands for nothing.
+    attachments, CASE.md each, beside those of `cdb prepare`. `advocate`: the share of FAILs that get one.
+    Raises UsageError for a name that stands for nothing.
     """
     if digests and not digests.is_dir():
         raise UsageError(f"--digests {digests} is no folder; give the one that holds CASE.md files")
@@ -59,7 +61,9 @@ def find_judges(
     if model == "recorded":
         judge = _recorded(witnesses)
     else:
-        judge = ModelJudge(_name(model), find_chat(model, vision=vision), ledger, digests, samples)
+        judge = ModelJudge(
+            _name(model), find_chat(model, vision=vision), ledger, digests, samples, Advocacy(advocate)
+        )
     refuter = ModelRefuter(find_chat(refuter_model, vision=vision), ledger, digests) if refuter_model else None
     return Judges(judge, refuter)
 

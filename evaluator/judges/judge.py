@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.records import Citation, CriterionPlan, Replay, Usage
 from evaluator.witness import Witness
 
+ADVOCATE = "advocate"
+"""The role's name: in the records, and of the folder its evidence goes to."""
 Attempt = Callable[[str, Witness], Replay]
 """A judge's hands: runs a witness for a sub-requirement (its id) on the submission and gives what happened."""
 
@@ -64,6 +67,21 @@ class Attack:
     usage: Usage = field(default_factory=Usage)
 
 
+class Advocacy(NamedTuple):
+    """Which FAILs get an advocate: a `share` between 0 and 1 of them, the same ones for the same seed."""
+
+    share: float = 0.0
+    seed: int = 0
+
+    def draws(self, case: str, criterion_index: int) -> bool:
+        """By a hash of seed, case and criterion: the same for every entry, and in every order of work."""
+        digest = hashlib.sha256(f"{self.seed}:{case}:{criterion_index}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < self.share * 2**64
+
+
+NO_ADVOCATE = Advocacy()
+
+
 class JudgeError(Exception):
     """The judge gave nothing usable for a criterion; it stays unscored. The message says why."""
 
@@ -105,6 +123,7 @@ class Exhibits:
     """What may be looked at in one case. Nothing in it says who made the submission.
 
     `shots`: `start_desktop`, `submission_desktop` … → picture. `folder`: where the case's evidence goes.
+    `digests`: an attachment's path → the folder with its digest, as `cdb prepare` made it.
     """
 
     case: Case
@@ -113,6 +132,7 @@ class Exhibits:
     running: Running
     folder: Path
     shots: dict[str, Path] = field(default_factory=dict)
+    digests: dict[str, Path] = field(default_factory=dict)
 
 
 class CriterionJudge(Protocol):

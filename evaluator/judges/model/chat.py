@@ -75,6 +75,10 @@ class Chat(Protocol):
         """Whether pictures may be sent."""
 
     @property
+    def takes(self) -> frozenset[str]:
+        """Kinds of attachments that may be sent as they are: `pdf`, `audio`, `video`."""
+
+    @property
     def caches_by_mark(self) -> bool:
         """Whether the end of a shared prefix has to be marked for the provider to cache it."""
 

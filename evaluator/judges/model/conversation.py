@@ -206,6 +206,8 @@ def _less(message: Message, keep: bool) -> Message:
             pictures += 1
             if pictures > 1:
                 continue
+        elif part["type"] != "text":
+            continue  # an attachment itself: its digest says what is in it
         elif len(part["text"]) > KEPT_CHARS:
             part = {**part, "text": cut_text(part["text"], KEPT_CHARS)}
         parts.append(part)
@@ -231,4 +233,10 @@ def _without_bytes(message: Message) -> Message:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    return {**message, "content": [{"type": "picture"} if p["type"] == "image_url" else p for p in content]}
+    return {**message, "content": [_named(part) for part in content]}
+
+
+def _named(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return part
+    return {"type": "picture" if part["type"] == "image_url" else "attachment"}

@@ -98,7 +98,8 @@ def _prefix(case: Case, folder: Path, chat: Chat) -> int:
         return 0
     nowhere = folder / "no-evidence-yet"
     submission, start = folder / case.submission.folder, folder / case.project
-    exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere)
+    digests = {one.path: folder / one.digest for one in case.attachments if one.digest}
+    exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere, digests=digests)
     parts = Opening(exhibits, Sources(submission, start), Fence(), chat).parts
     text: int = sum(len(part["text"]) for part in parts if part["type"] == "text") + len(render("witness")) + 3_000
     shots = 4 if chat.vision else 0

@@ -12,7 +12,18 @@ from typing import Any
 from pydantic import Field
 
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Attempt, BrokenOff, Claim, Exhibits, JudgeError, OutOfBudget, Proposal
+from evaluator.judges.judge import (
+    ADVOCATE,
+    NO_ADVOCATE,
+    Advocacy,
+    Attempt,
+    BrokenOff,
+    Claim,
+    Exhibits,
+    JudgeError,
+    OutOfBudget,
+    Proposal,
+)
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
 from evaluator.judges.model.conversation import Conversation, Finish, Repair
@@ -46,6 +57,7 @@ class ModelJudge:
     digests: Path | None = None
     samples: int = 1
     """Conversations a criterion; the majority's claims count."""
+    advocacy: Advocacy = NO_ADVOCATE
 
     @property
     def model(self) -> str | None:
@@ -57,7 +69,8 @@ class ModelJudge:
             **self.chat.describe(),
             "samples": self.samples,
             "caps": self.ledger.caps.model_dump(include={"criterion_calls", "criterion_pictures"}),
-            "prompts_sha256": prompts_digest("judge", "criterion", "witness"),
+            "advocate": self.advocacy._asdict(),
+            "prompts_sha256": prompts_digest("judge", "criterion", "witness", "advocate"),
             "digests_sha256": digests_digest(self.digests),
         }
 
@@ -89,6 +102,14 @@ class JudgeInCase:
     @cached_property
     def _opening(self) -> Opening:
         return Opening(self._exhibits, self._sources, self._fence, self._judge.chat, self._judge.digests)
+
+    @property
+    def advocacy(self) -> Advocacy:
+        return self._judge.advocacy
+
+    def plead(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
+        claims, usage = self._sample(case, criterion, plan, Tried(attempt), ADVOCATE)
+        return Proposal(claims, usage)
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         self._fence.spoke = False
@@ -136,6 +157,8 @@ class JudgeInCase:
         )
         system = render("judge", mark=self._fence.mark, vision=chat.vision, witness=render("witness"))
         task = render("criterion", criterion=criterion.criterion, kind=plan.kind, subs=plan.sub_requirements)
+        if role == ADVOCATE:
+            task = f"{task}\n{render('advocate')}"
         try:
             return talk.hold(system, [*self._opening.parts, text_part(task)]), talk.usage
         finally:

@@ -297,7 +297,7 @@ def test_what_a_weak_judge_keeps_without_a_competent_refuter_is_known(court: Any
         if court(name).judged(index, "weak", refuter).verdict != "FAIL"
     ]  # fmt: skip
     print(f"a weak judge keeps {len(kept)} of {len(WRONG) * len(CHANGES)} criteria with refuter {refuter}: {kept}")
-    visible = {name: CHANGES for name in ("stub", "hard-coded", "injection")}  # the others show nothing new
+    visible = dict.fromkeys(("stub", "hard-coded", "injection"), CHANGES)  # the others show nothing new
     assert kept == [(name, index) for name in WRONG for index in visible.get(name, ())]
 
 

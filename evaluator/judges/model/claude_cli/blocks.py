@@ -24,7 +24,7 @@ def said(message: Message, prefix: str = "") -> list[dict[str, Any]]:
     content = message.get("content") or ""
     if isinstance(content, str):
         return [_text(prefix + content)] if content else []
-    return [_text(part["text"]) if part["type"] == "text" else _picture(part) for part in content]
+    return [_block(part) for part in content]
 
 
 def as_mcp(block: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,11 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _picture(part: dict[str, Any]) -> dict[str, Any]:
-    head, _, data = part["image_url"]["url"].partition(",")
+def _block(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return _text(part["text"])
+    picture = part["type"] == "image_url"
+    head, _, data = (part["image_url"]["url"] if picture else part["file"]["file_data"]).partition(",")
     media_type = head.removeprefix("data:").partition(";")[0]
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+    source = {"type": "base64", "media_type": media_type, "data": data}
+    return {"type": "image" if picture else "document", "source": source}

@@ -14,9 +14,9 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bench.errors import CdbError, InfraError, UsageError
+from bench.errors import InfraError, UsageError
 from evaluator.judges.model.chat import ChatFailed, Message, Reply, ToolCall, TooLong, ToolSpec
 from evaluator.judges.model.claude_cli.blocks import as_mcp, retold, said
 from evaluator.judges.model.claude_cli.session import Ended, Session
@@ -74,8 +74,15 @@ class ClaudeCliChat:
     def vision(self) -> bool:
         return self._settings.vision
 
+    @property
+    def takes(self) -> frozenset[str]:
+        wanted = {"pdf"} if self._settings.native is None else self._settings.native
+        return frozenset(wanted) & {"pdf"} if self.vision else frozenset()
+
     def describe(self) -> dict[str, Any]:
-        told = {key: value for key, value in self._settings.describe().items() if key in ("model", "vision")}
+        told = {
+            key: value for key, value in self._settings.describe().items() if key in ("model", "vision", "native")
+        }
         return {"kind": "claude-cli", **told, "pack": need_pack(PACK).describe()}
 
     def check(self) -> None:
