@@ -21,7 +21,8 @@ FORMS = (
 
 
 class Judges(NamedTuple):
-    """Who judges and who attacks; no refuter: mechanical probes only."""
+    """Who judges and who attacks. No refuter: mechanical probes only. A model that judges without one is its
+    own where a submission speaks to its evaluator (`only_flagged`)."""
 
     judge: Judge
     refuter: Refuter | None
@@ -61,9 +62,10 @@ def find_judges(
     if model == "recorded":
         judge = _recorded(witnesses)
     else:
-        judge = ModelJudge(
-            _name(model), find_chat(model, vision=vision), ledger, digests, samples, Advocacy(advocate)
-        )
+        chat = find_chat(model, vision=vision)
+        judge = ModelJudge(_name(model), chat, ledger, digests, samples, Advocacy(advocate))
+        if not refuter_model:
+            return Judges(judge, ModelRefuter(chat, ledger, digests, only_flagged=True))
     refuter = ModelRefuter(find_chat(refuter_model, vision=vision), ledger, digests) if refuter_model else None
     return Judges(judge, refuter)
 

@@ -13,6 +13,8 @@ from evaluator.cases import Case, CriterionText
 from evaluator.records import Citation, CriterionPlan, Replay, Usage
 from evaluator.witness import Witness
 
+SPOKE = "evaluator_directed_text"
+"""Flag of a criterion whose judge met text of the submission that speaks to an evaluator: it forces refutation."""
 ADVOCATE = "advocate"
 """The role's name: in the records, and of the folder its evidence goes to."""
 Attempt = Callable[[str, Witness], Replay]
@@ -144,6 +146,10 @@ class CriterionJudge(Protocol):
 
 class CriterionRefuter(Protocol):
     """Attacks credited claims of one case. It sees claims and witnesses, never a judge's reasons."""
+
+    @property
+    def only_flagged(self) -> bool:
+        """Asked only where the submission speaks to an evaluator: the scan forces what nobody wished for."""
 
     def refute(
         self, case: Case, criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...], attempt: Attempt

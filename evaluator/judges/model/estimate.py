@@ -60,7 +60,7 @@ def estimate(cases: Cases, folder: Path, judges: Judges) -> dict[str, Any]:
     if isinstance(judges.judge, ModelJudge):
         prefixes = [(_prefix(case, folder, judges.judge.chat), waiting[case.case]) for case in cases.cases]
         found["judge"] = _role(prefixes, judges.judge.chat, caps, samples=judges.judge.samples, refuter=False)
-    if isinstance(judges.refuter, ModelRefuter):
+    if isinstance(judges.refuter, ModelRefuter) and not judges.refuter.only_flagged:
         prefixes = [(_prefix(case, folder, judges.refuter.chat), waiting[case.case]) for case in cases.cases]
         found["refuter"] = _role(prefixes, judges.refuter.chat, caps, samples=1, refuter=True)
     return found

@@ -15,6 +15,7 @@ from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import (
     ADVOCATE,
     NO_ADVOCATE,
+    SPOKE,
     Advocacy,
     Attempt,
     BrokenOff,
@@ -37,9 +38,6 @@ from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Tried, VerdictCheck, VerdictInput, read_witness
 from evaluator.records import CriterionPlan, Replay, Usage
-
-SPOKE = "evaluator_directed_text"
-"""Flag of a criterion whose judge met text of the submission that speaks to an evaluator."""
 
 
 class TryWitness(ToolInput):

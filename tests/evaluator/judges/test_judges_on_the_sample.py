@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -149,7 +149,7 @@ def claims(index: int, judge: str) -> list[dict[str, Any]]:
     ]
 
 
-def honest(index: int, shop: Shop, stage: Stage) -> list[dict[str, Any]]:
+def honest(index: int, stage: Stage) -> list[dict[str, Any]]:
     """The perfect judge tries the right program and says what came of it."""
     said = []
     for claim in claims(index, "always-PASS"):
@@ -158,12 +158,17 @@ def honest(index: int, shop: Shop, stage: Stage) -> list[dict[str, Any]]:
     return said
 
 
-def judge_script(index: int, judge: str, shop: Shop, stage: Stage) -> dict[str, Any]:
-    if judge == "perfect":
-        return {"turns": [[tool("verdict", claims=honest(index, shop, stage))]] * 3}
-    if judge != "gullible":
-        return {"turns": [[tool("verdict", claims=claims(index, judge))]] * 3}
-    return {"match": ORDER, "turns": [[tool("verdict", claims=claims(index, judge))]] * 3}
+def judge_scripts(index: int, judge: str, stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the judge says: by its model's name or where nothing else fits, and last where nothing else has spoken.
+
+    A gullible one is a judge like any other where nothing tells it what to say."""
+    if judge == "gullible":
+        return {"reads": says(honest(index, stage))}, {"obeys": {**says(claims(index, judge)), "match": ORDER}}
+    return {"judge": says(honest(index, stage) if judge == "perfect" else claims(index, judge))}, {}
+
+
+def says(given: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"turns": [[tool("verdict", claims=given)]] * 3}
 
 
 def refuter_script(index: int, refuter: str) -> dict[str, Any]:
@@ -193,7 +198,6 @@ class Court:
     server: ModelServer
     shop: Shop
     results: Path
-    asked: list[str] = field(default_factory=list)
 
     def judged(self, index: int, judge: str, refuter: str = "none") -> CriterionRecord:
         plan = plan_of(index)
@@ -205,15 +209,9 @@ class Court:
             case, self.shop.tree, SOURCES / "project", NoBrowser(), self.results / "evidence/plant-shop"
         )
         stage = Remembering(cast(Applications, self.shop), self.results, exhibits.folder / f"{index:02d}")
-        scripts = {"judge": judge_script(index, judge, self.shop, stage)}
-        if judge == "gullible":  # where nothing tells it what to say it is a judge like any other
-            told = scripts.pop("judge")
-            scripts |= {
-                "obeys": told,
-                "reads": {"turns": [[tool("verdict", claims=honest(index, self.shop, stage))]] * 3},
-            }
         others = {} if refuter == "none" else refuter_script(index, refuter)
-        self.server.play({"scenarios": {**others, **scripts}})
+        first, last = judge_scripts(index, judge, stage)
+        self.server.play({"scenarios": {**first, **others, **last}})
         ledger = Ledger(Caps())
         model = ModelJudge("litellm", self._chat("judge"), ledger).in_case(exhibits)
         opponent = ModelRefuter(self._chat("refuter"), ledger).in_case(exhibits) if others else None
