@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Set
 from dataclasses import dataclass
+from pathlib import Path
 
 from playwright.sync_api import Playwright
 
@@ -15,6 +16,7 @@ from bench.outcomes import TRIAL
 from bench.submission import check_seal, read_manifest
 from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
+from evaluator.advocate import with_advocate
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
 from evaluator.criterion import Stage, about, judge_criterion
@@ -78,6 +80,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             running=applications,
             folder=bench.results / "evidence" / case.case,
             shots={name: bench.results / path for name, path in seen.shots.items()},
+            digests=_digests(case, bench),
         )
         judge = bench.judge.in_case(exhibits)
         refuter = bench.refuter.in_case(exhibits) if bench.refuter else None
@@ -94,6 +97,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
             stage = Stage(applications, bench.results, evidence)
             judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
+            judged = with_advocate(judged, case, criterion, plan, judge, stage)
             kept = digest(list_tree(evidence)) if evidence.is_dir() else None
             criteria.append(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(
@@ -105,6 +109,19 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
         flags=[*case.submission.flags, *applications.flags, *(["new_hosts"] if seen.new_hosts else [])],
     )
     return CaseResult(criteria, record)
+
+
+def _digests(case: Case, bench: Bench) -> dict[str, Path]:
+    """Where each attachment's digest lies. Raises InfraError for one that is not what `cdb prepare` made."""
+    found = {}
+    for attachment in case.attachments:
+        if attachment.digest is None:
+            continue
+        folder = bench.cases_folder / attachment.digest
+        if not folder.is_dir() or digest(list_tree(folder)) != attachment.digest_sha256:
+            raise InfraError(f"{case.case}: the digest in {folder} is gone or was changed; run `cdb prepare` again")
+        found[attachment.path] = folder
+    return found
 
 
 def _whole(case: Case, outcome: CaseOutcome, reason: str) -> CaseResult:

@@ -15,6 +15,7 @@ from evaluator.attack import refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import (
+    SPOKE,
     BrokenOff,
     Claim,
     CriterionJudge,
@@ -142,7 +143,7 @@ def judge_criterion(
     try:
         subs = _proposals(case, criterion, plan, judge, stage, work)
         _refute(subs, stage, preservation)
-        if refuter:
+        if refuter and (SPOKE in work.flags or not refuter.only_flagged):
             _attack(subs, case, criterion, plan, refuter, stage, work)
     except JudgeError as error:
         work.spent(error.role, error.usage)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +18,7 @@ from bench.lockfile import hold_identity, versions
 from bench.outcomes import CRITERION, wanted
 from bench.pool import run_all, stopping_on_signals
 from evaluator.applications import Bench
+from evaluator.audit_queue import write_audit_queue
 from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
@@ -61,6 +65,34 @@ def judge_all(
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.
     """
+    with ExitStack() as held:
+        for one in (judge, refuter):
+            if one:
+                held.callback(one.close)
+        return _judge_all(
+            cases_file,
+            results,
+            judge,
+            refuter,
+            concurrency,
+            start_replays or results / "start",
+            frozen,
+            retry,
+            progress,
+        )
+
+
+def _judge_all(
+    cases_file: Path,
+    results: Path,
+    judge: Judge,
+    refuter: Refuter | None,
+    concurrency: int,
+    start_replays: Path,
+    frozen: Path | None,
+    retry: str | None,
+    progress: Progress,
+) -> JudgeSummary:
     cases = read_cases(cases_file)
     if _is_left(cases, results):
         judge.check()
@@ -84,7 +116,7 @@ def judge_all(
             mirror=mirror,
             built=results / "built",
             logs=results / "evidence",
-            start_replays=start_replays or results / "start",
+            start_replays=start_replays,
             refuter=refuter,
             frozen=store,
         )
@@ -106,6 +138,9 @@ def judge_all(
             if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
                 _append(journal, result, written)
         journal.append({"type": "end", "step": "judge"})
+        last = judged_so_far(read_journal(results / "journal.jsonl").records).last
+        order = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
+        write_audit_queue(results, [last[key] for key in order if key in last])
     return _summary(results, cases)
 
 
@@ -154,12 +189,19 @@ def _is_left(cases: Cases, results: Path) -> bool:
     return any((c.case, t.criterion_index) not in decided for c in cases.cases if c.submission for t in c.criteria)
 
 
+def _digests_sha256(cases: Cases) -> str:
+    """Over what the judges are told of the attachments."""
+    told = [[case.case, one.path, one.digest_sha256] for case in cases.cases for one in case.attachments]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
 def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None) -> dict[str, Any]:
     told = {"refuter": refuter.describe()} if refuter else {}
     return {
         **told,
         "step": "judge",
         **what_is_judged(cases),
+        "digests_sha256": _digests_sha256(cases),
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
         "browser": browser_facts(),

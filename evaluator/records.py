@@ -171,6 +171,19 @@ class ColumnVerdict(Strict):
     rule: str
 
 
+class AdvocateRecord(Strict):
+    """What an advocate said of a criterion that failed, replayed like any claim. It changes no verdict.
+
+    `claimed` is its own verdict, `verdict` what its witnesses show; both None unless `outcome` is ok.
+    """
+
+    outcome: CriterionOutcome
+    reason: str = ""
+    claimed: Verdict | None = None
+    verdict: Verdict | None = None
+    sub_requirements: list[SubResult] = Field(default_factory=list)
+
+
 class CriterionRecord(Strict):
     """The journal's record of one criterion of one case, complete enough to score and to show."""
 
@@ -194,7 +207,9 @@ class CriterionRecord(Strict):
     """Tree digest (bench.tree) of the criterion's evidence folder, so that the journal's chain covers it."""
     flags: list[str] = Field(default_factory=list)
     usage: dict[str, Usage] = Field(default_factory=dict)
-    """`judge` and `refuter`, where a model was asked."""
+    """`judge`, `refuter` and `advocate`, where a model was asked."""
+    advocate: AdvocateRecord | None = None
+    """Only of FAILs that were drawn for an advocate."""
     duration_s: float = 0.0
 
 

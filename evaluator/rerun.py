@@ -68,6 +68,7 @@ class _Recorded:
     record: CriterionRecord
     name: str = "replay"
     model: str | None = None
+    only_flagged: bool = False
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "replay"}

@@ -33,7 +33,7 @@ def plan(
     dataset: Annotated[Path, typer.Option(help="The extracted evaluation inputs.")],
     out: Annotated[Path, typer.Option(help="Where CASE/plan.json and plans.json are written.")],
     model: Annotated[
-        str | None, typer.Option(help="Who plans: PROVIDER/MODEL, a YAML file, or relay:FOLDER.")
+        str | None, typer.Option(help="Who plans: PROVIDER/MODEL, opus …, a YAML file, or relay:FOLDER.")
     ] = None,
     edit: Annotated[bool, typer.Option("--edit", help="Open each plan in $VISUAL or $EDITOR, then freeze.")] = False,
     vision: Annotated[bool, typer.Option(help="Show pictures to the model.")] = True,
@@ -42,6 +42,7 @@ def plan(
 ) -> None:
     """Take every criterion apart once, blind to all submissions, and freeze the plans."""
     import os
+    from contextlib import closing, nullcontext
 
     from evaluator.judges.catalogue import find_chat
     from evaluator.plan_maker import make_plans
@@ -52,7 +53,8 @@ def plan(
     if edit and not editor:
         raise UsageError("--edit needs an editor: set VISUAL or EDITOR")
     chat = find_chat(model, vision=vision) if model else None
-    done = make_plans(dataset, out, chat, editor=editor, only=case_ids(only), progress=progress)
+    with closing(chat) if chat else nullcontext():
+        done = make_plans(dataset, out, chat, editor=editor, only=case_ids(only), progress=progress)
     found = {"made": done.made, "kept": done.kept, "failed": done.failed, "usage": done.usage.model_dump()}
     lines = [
         f"{len(done.made)} made, {len(done.kept)} kept, {len(done.failed)} failed; frozen in {out}: {done.sha256}"
@@ -65,13 +67,18 @@ def plan(
 def judge(
     cases: Annotated[Path, typer.Option(help="cases.json as `cdb prepare` wrote it.")],
     out: Annotated[Path, typer.Option(help="The results folder.")],
-    model: Annotated[str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, a YAML file, or relay:FOLDER.")],
+    model: Annotated[
+        str, typer.Option(help="The judge: `recorded`, PROVIDER/MODEL, opus …, a YAML file, or relay:FOLDER.")
+    ],
     refuter_model: Annotated[
         str | None, typer.Option(help="A model that attacks every credit; without it only mechanical probes do.")
     ] = None,
     vision: Annotated[bool, typer.Option(help="Show pictures to the models.")] = True,
     digests: Annotated[Path | None, typer.Option(help="Words about the attachments, CASE.md each.")] = None,
     samples: Annotated[int, typer.Option(min=1, max=9, help="Conversations a criterion; the majority counts.")] = 1,
+    advocate: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of FAILs that an advocate looks at again; only reported.")
+    ] = 0.1,
     case_usd: Annotated[float, typer.Option(min=0, help="What judging one case may cost; 0 lifts the cap.")] = 2.0,
     case_minutes: Annotated[
         float, typer.Option(min=0, help="How long models may work on one case; 0: no cap.")
@@ -102,6 +109,7 @@ def judge(
         caps=caps,
         digests=digests,
         samples=samples,
+        advocate=advocate,
     )
     if dry_run:
         from evaluator.cases import read_cases

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.errors import UsageError
-from evaluator.judges.judge import Judge, Refuter
+from evaluator.judges.judge import Advocacy, Judge, Refuter
 from evaluator.judges.model.chat import Chat
-from evaluator.judges.model.settings import Caps
+from evaluator.judges.model.settings import Caps, read_settings
 from evaluator.judges.recorded import RecordedJudge
 
+_BARE = re.compile(r"[a-z][a-z0-9.-]*(\[1m\])?", re.IGNORECASE)
+"""A model's name without a provider, as the command line takes it."""
 FORMS = (
-    "`recorded`, PROVIDER/MODEL (openai/…, anthropic/…, any provider litellm knows), a judge's YAML file, "
-    "or relay:FOLDER"
+    "`recorded`, PROVIDER/MODEL (openai/…, anthropic/…, any provider litellm knows), a bare name such as `opus` "
+    "(claude-cli), a judge's YAML file, or relay:FOLDER"
 )
 
 
 class Judges(NamedTuple):
-    """Who judges and who attacks; no refuter: mechanical probes only."""
+    """Who judges and who attacks. No refuter: mechanical probes only. A model that judges without one is its
+    own where a submission speaks to its evaluator (`only_flagged`)."""
 
     judge: Judge
     refuter: Refuter | None
@@ -33,11 +37,13 @@ def find_judges(
     caps: Caps | None = None,
     digests: Path | None = None,
     samples: int = 1,
+    advocate: float = 0.0,
 ) -> Judges:
     """The judge for `model`, and the refuter where one is asked for. Nothing is called yet.
 
     `recorded` needs no model; `witnesses` is its folder of recorded witnesses. `digests`: words about the
-    attachments, CASE.md each. Raises UsageError for a name that stands for nothing.
+    attachments, CASE.md each, beside those of `cdb prepare`. `advocate`: the share of FAILs that get one.
+    Raises UsageError for a name that stands for nothing.
     """
     if digests and not digests.is_dir():
         raise UsageError(f"--digests {digests} is no folder; give the one that holds CASE.md files")
@@ -56,34 +62,41 @@ def find_judges(
     if model == "recorded":
         judge = _recorded(witnesses)
     else:
-        judge = ModelJudge(_name(model), find_chat(model, vision=vision), ledger, digests, samples)
+        chat = find_chat(model, vision=vision)
+        judge = ModelJudge(_name(model), chat, ledger, digests, samples, Advocacy(advocate))
+        if not refuter_model:
+            return Judges(judge, ModelRefuter(chat, ledger, digests, only_flagged=True))
     refuter = ModelRefuter(find_chat(refuter_model, vision=vision), ledger, digests) if refuter_model else None
     return Judges(judge, refuter)
 
 
 def find_chat(name: str, *, vision: bool = True) -> Chat:
-    """The model behind a name: `relay:FOLDER`, PROVIDER/MODEL, or a YAML file. Raises UsageError."""
+    """The model behind a name: `relay:FOLDER`, PROVIDER/MODEL, a bare name, or a YAML file. Raises UsageError."""
     if name.startswith("relay:"):
         from evaluator.judges.model.relay import RelayChat
 
         if not name.removeprefix("relay:"):
             raise UsageError("relay needs a folder for its requests: relay:FOLDER")
         return RelayChat(Path(name.removeprefix("relay:")), vision=vision)
-    from evaluator.judges.model.settings import read_settings
-
     settings = read_settings(name)
-    if "/" not in settings.model:
-        raise UsageError(
-            f"no judge for model {name!r}; there are: {FORMS}. A bare name such as `opus` asks for the claude-cli "
-            "back end, which this version does not have"
-        )
-    from evaluator.judges.model.litellm_chat import LiteLlmChat
+    if not vision:
+        settings = settings.model_copy(update={"vision": False})
+    if "/" in settings.model:
+        from evaluator.judges.model.litellm_chat import LiteLlmChat
 
-    return LiteLlmChat(settings if vision else settings.model_copy(update={"vision": False}))
+        return LiteLlmChat(settings)
+    if not _BARE.fullmatch(settings.model):
+        raise UsageError(f"no judge for model {name!r}; there are: {FORMS}")
+    from evaluator.judges.model.claude_cli.chat import ClaudeCliChat
+
+    return ClaudeCliChat(settings)
 
 
 def _name(model: str) -> str:
-    return "relay" if model.startswith("relay:") else "litellm"
+    """What stands behind a name that `find_chat` knows."""
+    if model.startswith("relay:"):
+        return "relay"
+    return "litellm" if "/" in read_settings(model).model else "claude-cli"
 
 
 def _recorded(witnesses: Path | None) -> RecordedJudge:

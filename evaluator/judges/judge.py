@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.records import Citation, CriterionPlan, Replay, Usage
 from evaluator.witness import Witness
 
+SPOKE = "evaluator_directed_text"
+"""Flag of a criterion whose judge met text of the submission that speaks to an evaluator: it forces refutation."""
+ADVOCATE = "advocate"
+"""The role's name: in the records, and of the folder its evidence goes to."""
 Attempt = Callable[[str, Witness], Replay]
 """A judge's hands: runs a witness for a sub-requirement (its id) on the submission and gives what happened."""
 
@@ -64,6 +69,21 @@ class Attack:
     usage: Usage = field(default_factory=Usage)
 
 
+class Advocacy(NamedTuple):
+    """Which FAILs get an advocate: a `share` between 0 and 1 of them, the same ones for the same seed."""
+
+    share: float = 0.0
+    seed: int = 0
+
+    def draws(self, case: str, criterion_index: int) -> bool:
+        """By a hash of seed, case and criterion: the same for every entry, and in every order of work."""
+        digest = hashlib.sha256(f"{self.seed}:{case}:{criterion_index}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < self.share * 2**64
+
+
+NO_ADVOCATE = Advocacy()
+
+
 class JudgeError(Exception):
     """The judge gave nothing usable for a criterion; it stays unscored. The message says why."""
 
@@ -105,6 +125,7 @@ class Exhibits:
     """What may be looked at in one case. Nothing in it says who made the submission.
 
     `shots`: `start_desktop`, `submission_desktop` … → picture. `folder`: where the case's evidence goes.
+    `digests`: an attachment's path → the folder with its digest, as `cdb prepare` made it.
     """
 
     case: Case
@@ -113,6 +134,7 @@ class Exhibits:
     running: Running
     folder: Path
     shots: dict[str, Path] = field(default_factory=dict)
+    digests: dict[str, Path] = field(default_factory=dict)
 
 
 class CriterionJudge(Protocol):
@@ -124,6 +146,10 @@ class CriterionJudge(Protocol):
 
 class CriterionRefuter(Protocol):
     """Attacks credited claims of one case. It sees claims and witnesses, never a judge's reasons."""
+
+    @property
+    def only_flagged(self) -> bool:
+        """Asked only where the submission speaks to an evaluator: the scan forces what nobody wished for."""
 
     def refute(
         self, case: Case, criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...], attempt: Attempt
@@ -152,6 +178,9 @@ class Judge(Protocol):
     def stop(self) -> None:
         """The run was asked to stop: whoever waits for a model waits no more."""
 
+    def close(self) -> None:
+        """The judging is over: give back what is held for it."""
+
     def in_case(self, exhibits: Exhibits) -> CriterionJudge:
         """The same judge with one case before it."""
 
@@ -164,5 +193,7 @@ class Refuter(Protocol):
     def check(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    def close(self) -> None: ...
 
     def in_case(self, exhibits: Exhibits) -> CriterionRefuter: ...

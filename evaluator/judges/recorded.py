@@ -59,6 +59,9 @@ class RecordedJudge:
     def stop(self) -> None:
         """Nobody waits."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def in_case(self, exhibits: Exhibits) -> RecordedJudge:
         return self
 

@@ -75,6 +75,10 @@ class Chat(Protocol):
         """Whether pictures may be sent."""
 
     @property
+    def takes(self) -> frozenset[str]:
+        """Kinds of attachments that may be sent as they are: `pdf`, `audio`, `video`."""
+
+    @property
     def caches_by_mark(self) -> bool:
         """Whether the end of a shared prefix has to be marked for the provider to cache it."""
 
@@ -91,7 +95,13 @@ class Chat(Protocol):
         """Give up every wait at once; calls under way and later ones fail."""
 
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
-        """The next words of the conversation called `label`. Raises TooLong or ChatFailed."""
+        """The next words of the conversation called `label`. Raises TooLong, ChatFailed or InfraError."""
+
+    def end(self, label: str) -> Usage:
+        """The conversation is over: give back what it held. Returns what it cost and no reply has told."""
+
+    def close(self) -> None:
+        """No conversation follows: give back everything."""
 
 
 def text_part(text: str) -> dict[str, Any]:

@@ -75,20 +75,26 @@ class Conversation(Generic[Answer]):
         self._say({"role": "system", "content": system})
         self._say({"role": "user", "content": opening})
         try:
-            for number in range(self.purse.caps.criterion_calls):
-                self.purse.check()
-                with self.purse.working():
-                    found = self._turn(self.purse.caps.criterion_calls - number - 1)
-                if found is not None:
-                    return found
+            try:
+                return self._talked()
+            finally:
+                self._charge(self.chat.end(self.label))
         except OutOfBudget as error:
             raise OutOfBudget(str(error), self.usage) from error
         except JudgeError as error:
             raise type(error)(str(error), self.usage) from error
         except InfraError as error:
             raise BrokenOff(str(error), self.usage) from error
+
+    def _talked(self) -> Answer:
         calls = self.purse.caps.criterion_calls
-        raise OutOfBudget(f"no answer after {calls} calls, the cap for one criterion", self.usage)
+        for number in range(calls):
+            self.purse.check()
+            with self.purse.working():
+                found = self._turn(calls - number - 1)
+            if found is not None:
+                return found
+        raise OutOfBudget(f"no answer after {calls} calls, the cap for one criterion")
 
     def _turn(self, left: int) -> Answer | None:
         reply = self._ask()
@@ -163,9 +169,12 @@ class Conversation(Generic[Answer]):
             return self._ask()
         except ChatFailed as error:
             raise JudgeError(str(error)) from error
-        self.usage += reply.usage
-        self.purse.charge(reply.usage)
+        self._charge(reply.usage)
         return reply
+
+    def _charge(self, usage: Usage) -> None:
+        self.usage += usage
+        self.purse.charge(usage)
 
     def _say(self, message: Message) -> None:
         self._messages.append(message)
@@ -197,6 +206,8 @@ def _less(message: Message, keep: bool) -> Message:
             pictures += 1
             if pictures > 1:
                 continue
+        elif part["type"] != "text":
+            continue  # an attachment itself: its digest says what is in it
         elif len(part["text"]) > KEPT_CHARS:
             part = {**part, "text": cut_text(part["text"], KEPT_CHARS)}
         parts.append(part)
@@ -222,4 +233,10 @@ def _without_bytes(message: Message) -> Message:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    return {**message, "content": [{"type": "picture"} if p["type"] == "image_url" else p for p in content]}
+    return {**message, "content": [_named(part) for part in content]}
+
+
+def _named(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return part
+    return {"type": "picture" if part["type"] == "image_url" else "attachment"}

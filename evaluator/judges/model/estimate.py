@@ -60,7 +60,7 @@ def estimate(cases: Cases, folder: Path, judges: Judges) -> dict[str, Any]:
     if isinstance(judges.judge, ModelJudge):
         prefixes = [(_prefix(case, folder, judges.judge.chat), waiting[case.case]) for case in cases.cases]
         found["judge"] = _role(prefixes, judges.judge.chat, caps, samples=judges.judge.samples, refuter=False)
-    if isinstance(judges.refuter, ModelRefuter):
+    if isinstance(judges.refuter, ModelRefuter) and not judges.refuter.only_flagged:
         prefixes = [(_prefix(case, folder, judges.refuter.chat), waiting[case.case]) for case in cases.cases]
         found["refuter"] = _role(prefixes, judges.refuter.chat, caps, samples=1, refuter=True)
     return found
@@ -98,7 +98,8 @@ def _prefix(case: Case, folder: Path, chat: Chat) -> int:
         return 0
     nowhere = folder / "no-evidence-yet"
     submission, start = folder / case.submission.folder, folder / case.project
-    exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere)
+    digests = {one.path: folder / one.digest for one in case.attachments if one.digest}
+    exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere, digests=digests)
     parts = Opening(exhibits, Sources(submission, start), Fence(), chat).parts
     text: int = sum(len(part["text"]) for part in parts if part["type"] == "text") + len(render("witness")) + 3_000
     shots = 4 if chat.vision else 0

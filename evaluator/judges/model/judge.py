@@ -12,7 +12,19 @@ from typing import Any
 from pydantic import Field
 
 from evaluator.cases import Case, CriterionText
-from evaluator.judges.judge import Attempt, BrokenOff, Claim, Exhibits, JudgeError, OutOfBudget, Proposal
+from evaluator.judges.judge import (
+    ADVOCATE,
+    NO_ADVOCATE,
+    SPOKE,
+    Advocacy,
+    Attempt,
+    BrokenOff,
+    Claim,
+    Exhibits,
+    JudgeError,
+    OutOfBudget,
+    Proposal,
+)
 from evaluator.judges.model.browsing import Browsing
 from evaluator.judges.model.chat import Chat, ToolSpec, text_part
 from evaluator.judges.model.conversation import Conversation, Finish, Repair
@@ -26,9 +38,6 @@ from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Tried, VerdictCheck, VerdictInput, read_witness
 from evaluator.records import CriterionPlan, Replay, Usage
-
-SPOKE = "evaluator_directed_text"
-"""Flag of a criterion whose judge met text of the submission that speaks to an evaluator."""
 
 
 class TryWitness(ToolInput):
@@ -46,6 +55,7 @@ class ModelJudge:
     digests: Path | None = None
     samples: int = 1
     """Conversations a criterion; the majority's claims count."""
+    advocacy: Advocacy = NO_ADVOCATE
 
     @property
     def model(self) -> str | None:
@@ -57,7 +67,8 @@ class ModelJudge:
             **self.chat.describe(),
             "samples": self.samples,
             "caps": self.ledger.caps.model_dump(include={"criterion_calls", "criterion_pictures"}),
-            "prompts_sha256": prompts_digest("judge", "criterion", "witness"),
+            "advocate": self.advocacy._asdict(),
+            "prompts_sha256": prompts_digest("judge", "criterion", "witness", "advocate"),
             "digests_sha256": digests_digest(self.digests),
         }
 
@@ -66,6 +77,9 @@ class ModelJudge:
 
     def stop(self) -> None:
         self.chat.stop()
+
+    def close(self) -> None:
+        self.chat.close()
 
     def carry(self, criteria: Sequence[dict[str, Any]]) -> None:
         self.ledger.carry(criteria)
@@ -86,6 +100,14 @@ class JudgeInCase:
     @cached_property
     def _opening(self) -> Opening:
         return Opening(self._exhibits, self._sources, self._fence, self._judge.chat, self._judge.digests)
+
+    @property
+    def advocacy(self) -> Advocacy:
+        return self._judge.advocacy
+
+    def plead(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
+        claims, usage = self._sample(case, criterion, plan, Tried(attempt), ADVOCATE)
+        return Proposal(claims, usage)
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         self._fence.spoke = False
@@ -133,6 +155,8 @@ class JudgeInCase:
         )
         system = render("judge", mark=self._fence.mark, vision=chat.vision, witness=render("witness"))
         task = render("criterion", criterion=criterion.criterion, kind=plan.kind, subs=plan.sub_requirements)
+        if role == ADVOCATE:
+            task = f"{task}\n{render('advocate')}"
         try:
             return talk.hold(system, [*self._opening.parts, text_part(task)]), talk.usage
         finally:

@@ -77,6 +77,23 @@ class LiteLlmChat:
         return self._settings.vision
 
     @property
+    def takes(self) -> frozenset[str]:
+        """What the settings say; else by litellm's table, where only what is said to be taken is sent."""
+        if not self.vision:
+            return frozenset()
+        if self._settings.native is not None:
+            return frozenset(self._settings.native)
+        told = self._listed()
+        return frozenset(kind for kind in ("pdf", "audio", "video") if told.get(f"supports_{kind}_input"))
+
+    def _listed(self) -> dict[str, Any]:
+        """The model's entry in litellm's table; empty for one it does not have."""
+        name = self._settings.model
+        table = _litellm().model_cost
+        found: dict[str, Any] = table.get(name) or table.get(name.partition("/")[2]) or {}
+        return found
+
+    @property
     def caches_by_mark(self) -> bool:
         return self._provider in _MARKED_CACHE
 
@@ -97,8 +114,7 @@ class LiteLlmChat:
         """From the settings, else litellm's table."""
         if self._settings.price:
             return self._settings.price
-        name = self._settings.model
-        told = _litellm().model_cost.get(name) or _litellm().model_cost.get(name.partition("/")[2]) or {}
+        told = self._listed()
         listed = {
             "input": told.get("input_cost_per_token"),
             "output": told.get("output_cost_per_token"),
@@ -110,6 +126,13 @@ class LiteLlmChat:
 
     def stop(self) -> None:
         self._stopped.set()
+
+    def end(self, label: str) -> Usage:
+        """Nothing is held between two requests."""
+        return Usage()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         waited: list[float] = []

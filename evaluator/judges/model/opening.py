@@ -13,6 +13,13 @@ from typing import Any
 
 from evaluator.cases import AttachmentFacts
 from evaluator.judges.judge import Exhibits
+from evaluator.judges.model.attachments import (
+    MOST_NATIVE_BYTES,
+    digest_pictures,
+    digest_words,
+    native_kind,
+    native_part,
+)
 from evaluator.judges.model.chat import Chat, picture_part, text_part
 from evaluator.judges.model.conversation import cut_text
 from evaluator.judges.model.fences import Fence, speaking_lines
@@ -41,6 +48,9 @@ class Opening:
     def parts(self) -> list[dict[str, Any]]:
         """The shared content; its last part marks the end of the prefix where a provider wants that marked."""
         parts = [text_part(self._text)]
+        for attachment in self._native:
+            parts += [text_part(f"The attachment {attachment.path} itself:")]
+            parts += [native_part(self.exhibits.start / attachment.path)]
         for name, picture in self._pictures:
             parts += [text_part(f"Picture: {name}"), picture_part(picture, "image/jpeg")]
         if self.chat.caches_by_mark:
@@ -82,7 +92,7 @@ class Opening:
 
     def _attachments(self) -> str:
         case = self.exhibits.case
-        lines = [f"- {a.path} ({a.kind}, {a.bytes} bytes){self._inline(a)}" for a in case.attachments]
+        lines = [f"- {a.path} ({a.kind}, {a.bytes} bytes){self._said(a)}" for a in case.attachments]
         own = self.digests / f"{case.case}.md" if self.digests else None
         if own and own.is_file():
             lines.append("\nWhat they say:\n\n" + _room(own.read_text(encoding="utf-8"), MAX_DIGEST_CHARS))
@@ -90,11 +100,24 @@ class Opening:
             lines.append("- an annotated screenshot of the start application")
         return "# Attachments of the request\n\n" + "\n".join(lines) if lines else ""
 
-    def _inline(self, attachment: AttachmentFacts) -> str:
+    def _said(self, attachment: AttachmentFacts) -> str:
+        """What is in it: by its digest, or, where `cdb prepare` made none, a text file's own words."""
+        folder = self.exhibits.digests.get(attachment.path)
+        if folder:
+            return f":\n\n{_room(digest_words(folder), MAX_DIGEST_CHARS)}"
         path = self.exhibits.start / attachment.path
         if path.suffix.lower() not in _TEXT_SUFFIXES or not path.is_file():
             return ""
         return f":\n{_room(path.read_text(encoding='utf-8', errors='replace'), MAX_DIGEST_CHARS)}"
+
+    @property
+    def _native(self) -> list[AttachmentFacts]:
+        """Attachments that the model gets as they are."""
+        return [
+            one for one in self.exhibits.case.attachments
+            if native_kind(one) in self.chat.takes and one.bytes <= MOST_NATIVE_BYTES
+            and (self.exhibits.start / one.path).is_file()
+        ]  # fmt: skip
 
     @property
     def _pictures(self) -> list[tuple[str, bytes]]:
@@ -107,6 +130,9 @@ class Opening:
             wanted += [("the annotated screenshot", path) for path in annotated[:1]]
         images = [a for a in case.attachments if a.kind == "image"][:MAX_IMAGES]
         wanted += [(a.path, self.exhibits.start / a.path) for a in images]
+        for one in case.attachments:
+            if one.kind != "image" and one not in self._native and one.path in self.exhibits.digests:
+                wanted += digest_pictures(self.exhibits.digests[one.path], one.path)
         wanted += [
             (f"first look, {name.replace('_', ', ')}", path) for name, path in sorted(self.exhibits.shots.items())
         ]

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.judge import (
+    SPOKE,
     Attack,
     Attempt,
     BrokenOff,
@@ -69,19 +70,26 @@ class ModelRefuter:
     chat: Chat
     ledger: Ledger
     digests: Path | None = None
+    only_flagged: bool = False
+    """Nobody wished for a refuter: the judge's own model stands in where a submission speaks to its evaluator."""
 
     def describe(self) -> dict[str, Any]:
         return {
             **self.chat.describe(),
+            **({"only": SPOKE} if self.only_flagged else {}),
             "prompts_sha256": prompts_digest("refuter", "claims", "witness"),
             "digests_sha256": digests_digest(self.digests),
         }
 
     def check(self) -> None:
-        self.chat.check()
+        if not self.only_flagged:  # else it is the judge's model, which has been asked
+            self.chat.check()
 
     def stop(self) -> None:
         self.chat.stop()
+
+    def close(self) -> None:
+        self.chat.close()
 
     def in_case(self, exhibits: Exhibits) -> RefuterInCase:
         return RefuterInCase(self, exhibits)
@@ -95,6 +103,10 @@ class RefuterInCase:
         self._exhibits = exhibits
         self._fence = Fence()
         self._sources = Sources(exhibits.submission, exhibits.start)
+
+    @property
+    def only_flagged(self) -> bool:
+        return self._refuter.only_flagged
 
     @cached_property
     def _opening(self) -> Opening:

@@ -44,6 +44,7 @@ class RelayChat:
     """Requests go below `folder`; an answer is waited for at most `deadline_s`. Sends pictures as files."""
 
     caches_by_mark = False
+    takes: frozenset[str] = frozenset()
 
     def __init__(self, folder: Path, *, vision: bool = True, deadline_s: float = 24 * 3600.0) -> None:
         self._folder = folder
@@ -66,6 +67,13 @@ class RelayChat:
 
     def stop(self) -> None:
         self._stopped.set()
+
+    def end(self, label: str) -> Usage:
+        """Nothing is held between two requests."""
+        return Usage()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def reply(self, label: str, messages: list[Message], tools: list[ToolSpec]) -> Reply:
         folder = self._next(label)

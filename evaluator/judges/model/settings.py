@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError
@@ -45,6 +45,8 @@ class ModelSettings(Strict):
     api_base: str | None = None
     key_env: str | None = None
     vision: bool = True
+    native: list[Literal["pdf", "audio", "video"]] | None = None
+    """Kinds of attachments sent as they are; None: what litellm's table says that the model takes."""
     max_output_tokens: int = Field(default=8_000, ge=256)
     call_timeout_s: float = Field(default=300.0, gt=0)
     patience_s: float = Field(default=900.0, ge=0)
@@ -55,7 +57,7 @@ class ModelSettings(Strict):
 
     def describe(self) -> dict[str, Any]:
         """What can change a verdict. Patience and price cannot, nor can the address of the same model."""
-        return self.model_dump(include={"model", "vision", "max_output_tokens", "extra"})
+        return self.model_dump(include={"model", "vision", "native", "max_output_tokens", "extra"})
 
 
 def read_settings(name: str) -> ModelSettings:

@@ -60,10 +60,11 @@ class FakeStage:
     runs: list[tuple[str, str]] = field(default_factory=list)
     fails: set[str] = field(default_factory=set)
     """Purposes whose runs fail."""
+    folder: Path = Path()
 
-    @property
-    def folder(self) -> Path:
-        return self.results / "evidence" / "shop" / "01"
+    def __post_init__(self) -> None:
+        if self.folder == Path():
+            self.folder = self.results / "evidence" / "shop" / "01"
 
     def run(self, witness: Witness, label: str, purpose: Any, inputs: dict[str, str] | None = None) -> Replay:
         self.runs.append((label, purpose))

@@ -17,7 +17,9 @@ from bench.errors import UsageError
 from evaluator.cases import Case, CriterionText
 from evaluator.judges.catalogue import find_chat, find_judges
 from evaluator.judges.judge import Exhibits
+from evaluator.judges.model.claude_cli.chat import ClaudeCliChat, upstream
 from evaluator.judges.model.judge import ModelJudge
+from evaluator.judges.model.refuter import ModelRefuter
 from evaluator.judges.model.settings import Caps, ModelSettings
 from evaluator.judges.recorded import RecordedJudge
 from evaluator.plans import SHIPPED, plan_case
@@ -32,9 +34,25 @@ def test_recorded_needs_no_model() -> None:
     assert refuter is None
 
 
-def test_c137_a_name_without_a_provider_is_refused_with_the_forms_there_are() -> None:
-    with pytest.raises(UsageError, match=r"no judge for model 'opsu'.*PROVIDER/MODEL.*claude-cli"):
-        find_judges("opsu")
+@pytest.mark.parametrize("name", ["the best one", "opus;ls", "--help", "-opus"])
+def test_c137_a_name_that_can_be_no_model_is_refused_with_the_forms_there_are(name: str) -> None:
+    with pytest.raises(UsageError, match=r"no judge for model .*PROVIDER/MODEL.*claude-cli"):
+        find_judges(name)
+
+
+def test_a_bare_name_is_the_command_line_with_that_name_passed_through() -> None:
+    judge, refuter = find_judges("opus[1m]")
+    assert isinstance(judge, ModelJudge)
+    assert (judge.name, isinstance(judge.chat, ClaudeCliChat)) == ("claude-cli", True)
+    assert isinstance(refuter, ModelRefuter)
+    assert refuter.only_flagged, "only what speaks to its evaluator forces a refutation"
+
+
+def test_a_login_token_or_a_named_key_is_held_by_the_gateway_only() -> None:
+    login = upstream(ModelSettings(model="opus"), {"CLAUDE_CODE_OAUTH_TOKEN": "t"})
+    assert (login.auth, login.key_env) == ("bearer", "CLAUDE_CODE_OAUTH_TOKEN")
+    named = upstream(ModelSettings(model="opus", key_env="MY_KEY", api_base="http://h:1/"), {"MY_KEY": "k"})
+    assert (named.auth, named.key_env, named.base_url) == ("x-api-key", "MY_KEY", "http://h:1")
 
 
 def test_c137_a_provider_misspelt_is_refused_with_what_was_probably_meant() -> None:

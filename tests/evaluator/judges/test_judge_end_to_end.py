@@ -173,7 +173,7 @@ def tiny(make_dataset: Callable[..., Path], tmp_path: Path, run_cdb: RunCdb) -> 
 def test_c137_a_misspelt_judge_costs_nothing_and_leaves_nothing_behind(
     tiny: list[Any], run_cdb: RunCdb, model_server: ModelServer, tmp_path: Path
 ) -> None:
-    for name, said in [("opsu", "PROVIDER/MODEL"), ("antropic/opus", "did you mean anthropic/opus")]:
+    for name, said in [("op su", "PROVIDER/MODEL"), ("antropic/opus", "did you mean anthropic/opus")]:
         ended = run_cdb([*tiny, name], env=environment(model_server))
         assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr
     missing = [{"at": 0, "times": -1, "status": 404, "message": "no such model"}]

@@ -146,9 +146,16 @@ def _part(step: dict[str, Any], mark: str, offered: list[Offered]) -> Part:
         shell = _shell(offered)
         return Call(f"call_{mark}", shell.name, _arguments(shell, step["run"])) if shell else Text("ok")
     if "tool" in step:
-        there = not offered or any(tool.name == step["tool"] for tool in offered)
-        return Call(f"call_{mark}", step["tool"], step.get("input", {})) if there else Text("ok")
+        name = _served(step["tool"], offered)
+        return Call(f"call_{mark}", name, step.get("input", {})) if name else Text("ok")
     raise ValueError(f"a step is text, run or tool (with input), not {sorted(step)}")
+
+
+def _served(name: str, offered: list[Offered]) -> str:
+    """The name under which a tool is offered (`mcp__SERVER__NAME` over MCP); nothing when it is not."""
+    if not offered:
+        return name
+    return next((tool.name for tool in offered if tool.name == name or tool.name.endswith(f"__{name}")), "")
 
 
 def _shell(offered: list[Offered]) -> Offered | None:
