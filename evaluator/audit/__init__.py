@@ -1,0 +1,1 @@
+"""Auditing what was judged: by people who label blind, for leaks, and against another judging."""
