@@ -51,6 +51,7 @@ class Run:
     """One replay as a sentence with its steps; `as_required` is None when an error says nothing about the application."""
 
     what: str
+    inputs: str
     place: str
     by_refuter: bool
     result: str
@@ -221,14 +222,12 @@ def _run(replay: Replay, preservation: bool, folder: Path, shelf: Shelf) -> Run:
     if replay.app == "start":
         wanted = "held" if preservation else "failed"
         what = f"On the start application, where it must {'hold too' if preservation else 'fail'}"
-    if replay.inputs:
-        what += f" ({', '.join(f'{name} = {value}' for name, value in replay.inputs.items())})"
     result: str = replay.outcome
     if replay.outcome != "held":
         at = next((i for i, s in enumerate(replay.steps, start=1) if s.index == replay.failed_step), None)
         result = f"{replay.outcome} at step {at}" if at else replay.outcome
     return Run(
-        what, place, replay.purpose in BY_REFUTER, result, replay.reason,
+        what, ", ".join(f"{name} = {value}" for name, value in replay.inputs.items()), place, replay.purpose in BY_REFUTER, result, replay.reason,
         None if replay.outcome == "error" else replay.outcome == wanted, replay.duration_s, replay.shared,
         _steps(replay, folder, shelf), replay.console, replay.refused_requests,
     )  # fmt: skip

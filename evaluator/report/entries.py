@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.records import COLUMNS, Column
@@ -36,7 +36,7 @@ class Entry:
     slug: str
     label: str
     about: str
-    results: Results
+    results: Results = field(repr=False)
     metrics: dict[Column, list[Metric]]
     coverage: str
     unscored: int
@@ -48,6 +48,8 @@ class Entry:
     """What solving one task cost on the average; None: unknown, or no model was asked."""
     spend: list[tuple[str, str]]
     sections: list[Shown]
+    digests: list[str]
+    """A line for each submission that was judged."""
 
     @property
     def page(self) -> str:
@@ -167,6 +169,7 @@ def _entry(results: Results, label: str, place: int) -> Entry:
         cost_usd=_cost(results, tasks),
         spend=_spend(results),
         sections=read_sections(results),
+        digests=[f"{case}  {digest}" for case, digest in mapping(results.lock.get("submissions")).items()],
     )
 
 
@@ -216,6 +219,8 @@ def _identity(results: Results) -> list[tuple[str, str]]:
     """What the lock says of how this was made, as (name, value) lines."""
     lines = [("results folder", Path(results.folder).name)]
     for section, content in results.lock.items():
+        if section == "submissions":
+            continue
         if isinstance(content, dict):
             lines += [(f"{section}: {in_words(str(key))}", _flat(value)) for key, value in content.items()]
         else:

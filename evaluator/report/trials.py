@@ -55,7 +55,8 @@ class TrialView:
     build_facts: list[tuple[str, str]]
     logs: list[Log]
     cost_usd: float | None
-    seconds: float | None
+    took: str
+    """How long solving took, in words; empty where nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,14 @@ def make_trial(results: Results, case: str, trial: Trial, shelf: Shelf) -> Trial
     usage = mapping(trial.seal.get("usage")) or mapping(trial.record.get("account"))
     solving = str(trial.seal.get("outcome") or trial.record.get("outcome") or trial.missing.get("outcome") or "")
     patch, patch_file, patch_note = _patch(trial, shelf)
+    seconds = number(trial.seal.get("duration_s")) or number(trial.record.get("duration_s"))
     reasons = [seen.record.reason if seen.record else "", str(trial.record.get("reason") or trial.missing.get("reason") or "")]
     return TrialView(
         outcome=in_words(seen.record.outcome) if seen.record else "not judged yet",
         ended=TRIAL_WORDS.get(solving, solving),
         reason="; ".join(dict.fromkeys(filter(None, reasons))),
         flags=_flags(seen),
-        facts=_facts(seen, usage),
+        facts=_facts(seen, usage, seconds),
         pairs=_pairs(seen, shelf),
         patch=patch,
         patch_file=patch_file,
@@ -91,7 +93,7 @@ def make_trial(results: Results, case: str, trial: Trial, shelf: Shelf) -> Trial
         build_facts=_build_facts(results.folder, case),
         logs=_trial_logs(trial.folder),
         cost_usd=number(usage.get("cost_usd")),
-        seconds=number(trial.seal.get("duration_s")) or number(trial.record.get("duration_s")),
+        took="" if seconds is None else duration(seconds),
     )
 
 
@@ -100,10 +102,9 @@ def _flags(seen: _Seen) -> list[str]:
     return [in_words(str(name)) for name in dict.fromkeys(names)]
 
 
-def _facts(seen: _Seen, usage: dict[str, object]) -> list[tuple[str, str]]:
+def _facts(seen: _Seen, usage: dict[str, object], seconds: float | None) -> list[tuple[str, str]]:
     seal, record = seen.trial.seal, seen.trial.record
     facts = []
-    seconds = number(seal.get("duration_s")) or number(record.get("duration_s"))
     if seconds is not None:
         facts.append(("solved in", duration(seconds)))
     for key, name, form in (("calls", "model calls", "{:,.0f}"), ("cost_usd", "cost", "{:.2f} USD")):
