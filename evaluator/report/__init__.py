@@ -1,11 +1,13 @@
-"""The result report: one self-contained HTML page made from the results folders of one or more entries.
+"""The result report: a site of self-contained pages made from the results folders of one or more entries.
 
-`reading` brings a folder's files in, tolerant of what is missing; `pictures` embeds each distinct picture once;
-`entries`, `cases` and `criteria` turn records into what the page shows; `page` renders the templates.
+`reading` and `solved` bring the folders in, tolerant of what is missing; `pictures` puts media into the site, each
+distinct one once; `entries`, `cases`, `criteria` and `trials` turn records into what the pages show, with `patch`,
+`timeline` and `citations` for their parts and `sections` for what other steps add; `plots` draws; `put` writes the
+files; `page` renders the templates.
 """
 
 from __future__ import annotations
 
-from evaluator.report.page import write_report
+from evaluator.report.page import Writer, write_report
 
-__all__ = ["write_report"]
+__all__ = ["Writer", "write_report"]

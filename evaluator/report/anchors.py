@@ -1,4 +1,4 @@
-"""Names for places in the page, made from identifiers that may hold anything."""
+"""Names for places in a page and for pages, made from identifiers that may hold anything."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ import re
 
 
 def anchor(*parts: str | int) -> str:
-    """A fragment identifier of `[A-Za-z0-9_-]` only; parts that had to be changed get a hash, so none collide."""
-    raw = "\x00".join(str(part) for part in parts)
+    """A name of `[a-zA-Z0-9_-]` only; parts that had to be changed get a hash, so none collide."""
     clean = [re.sub(r"[^A-Za-z0-9_]+", "-", str(part)).strip("-")[:48] for part in parts]
     name = "-".join(clean)
     if all(kept == str(part) for kept, part in zip(clean, parts, strict=True)):
         return name
-    return f"{name}-{hashlib.sha256(raw.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{name}-{_mark(parts)}"
+
+
+def page_name(*parts: str | int) -> str:
+    """A file name without ending. Capitals get a hash too: some file systems do not tell them apart."""
+    name = anchor(*parts)
+    lowered = name.lower()
+    return name if lowered == name else f"{lowered}-{_mark(parts)}"
+
+
+def _mark(parts: tuple[str | int, ...]) -> str:
+    raw = "\x00".join(str(part) for part in parts)
+    return hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,55 +1,79 @@
-"""The cases of the page in order, each with its request, its criteria and every entry's finding on them."""
+"""The cases of the site in order, each with its request, its criteria and every entry's finding on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.records import COLUMNS, Column, Verdict
-from evaluator.report.anchors import anchor
+from evaluator.report.anchors import page_name
+from evaluator.report.citations import Sources
 from evaluator.report.criteria import Finding, make_finding
 from evaluator.report.entries import Entry
-from evaluator.report.pictures import Picture, Shelf
-from evaluator.report.reading import Json, items
-from evaluator.report.words import ATTACHMENT_WORDS, SHOT_WORDS, in_words
+from evaluator.report.pictures import Kept, Picture, Shelf
+from evaluator.report.reading import Json, items, number, read_text
+from evaluator.report.solved import Trial
+from evaluator.report.trials import TrialView, make_trial
+from evaluator.report.words import ATTACHMENT_WORDS
+
+DIGEST_CHARS = 20_000
 
 
 @dataclass(frozen=True)
 class CriterionRow:
-    """One criterion and, in the order of the page's entries, what was found."""
+    """One criterion and, in the order of the site's entries, what was found. `page` is below the site's folder."""
 
-    anchor: str
+    page: str
     index: int
     rubric_id: str
     text: str
     kind: str
-    findings: list[tuple[Entry, str, Finding]]
-    """(entry, its anchor within this criterion, finding)"""
+    findings: list[tuple[Entry, Finding]]
+
+    @property
+    def differs(self) -> bool:
+        """Entries do not all have the same verdict in the ranking column."""
+        return len({finding.verdict("witnessed") for _, finding in self.findings}) > 1
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How one entry did on one case: passes per column, the outcome when it was no plain judging, its shots."""
+    """How one entry did on one case: its trial, and passes per column."""
 
     entry: Entry
+    page: str
     passes: dict[Column, int]
-    outcome: str
-    reason: str
-    flags: list[str]
-    shots: list[tuple[str, Picture]]
+    trial: TrialView
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One attachment, to be played, looked at or opened; `text` is its digest."""
+
+    name: str
+    kind: str
+    file: Kept
+    picture: Picture | None
+    text: str
 
 
 @dataclass(frozen=True)
 class CaseView:
-    anchor: str
+    page: str
     id: str
     title: str
     attachment: str
     request: str
     annotation: Picture | None
+    attachments: list[Attachment]
     criteria: list[CriterionRow]
     standings: list[Standing]
+
+    @property
+    def differs(self) -> bool:
+        return any(row.differs for row in self.criteria)
 
 
 @dataclass(frozen=True)
@@ -67,67 +91,76 @@ class Tally:
         return [part for part in [*named, ("none", "unscored", self.unscored)] if part[2]]
 
 
-def make_cases(entries: Sequence[Entry], shelf: Shelf) -> list[CaseView]:
-    """Every case any entry knows, in the order of the first cases.json that lists it."""
+def make_cases(
+    entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf
+) -> list[CaseView]:
+    """Every case any entry knows, in the order of the first cases.json that lists it. `trials`: slug → case → trial."""
     listed: dict[str, tuple[Json, Path]] = {}
     for entry in entries:
         for case in entry.results.cases:
             listed.setdefault(case["case"], (case, entry.results.folder))
         for case_id in [key[0] for key in entry.results.criteria] + list(entry.results.case_records):
             listed.setdefault(case_id, ({"case": case_id}, entry.results.folder))
-    known = [(case_id, *listed[case_id]) for case_id in listed]
-    _stock(known, entries, shelf)
-    return [_case(case_id, case, folder, entries, shelf) for case_id, case, folder in known]
+    return [_case(case_id, *listed[case_id], entries, trials, shelf) for case_id in listed]
 
 
-def _stock(known: Sequence[tuple[str, Json, Path]], entries: Sequence[Entry], shelf: Shelf) -> None:
-    """Give room on the shelf first to what verdicts stand on, case by case, then to the cases' own shots.
-
-    Frames of single steps, asked for last while the findings are made, get what is left.
-    """
-    for case_id, case, folder in known:
-        _annotation(case, folder, shelf)
-        for entry in entries:
-            for (owner, _), record in entry.results.criteria.items():
-                for name in (record.start_frame, record.submission_frame):
-                    if owner == case_id and name:
-                        shelf.take_inside(entry.results.folder, name)
-    for entry in entries:
-        for case_record in entry.results.case_records.values():
-            for name in case_record.shots.values():
-                shelf.take_inside(entry.results.folder, name)
-
-
-def tally(cases: Sequence[CaseView], entry: Entry, column: Column) -> Tally:
-    """Count `entry`'s verdicts over all criteria of `cases`."""
-    verdicts: list[Verdict | None] = [
-        finding.verdict(column)
-        for case in cases
-        for row in case.criteria
-        for owner, _, finding in row.findings
-        if owner is entry
-    ]
+def tally(findings: Iterable[Finding], column: Column) -> Tally:
+    """Count verdicts."""
+    verdicts: list[Verdict | None] = [finding.verdict(column) for finding in findings]
     return Tally(verdicts.count("PASS"), verdicts.count("PARTIAL"), verdicts.count("FAIL"), verdicts.count(None))
 
 
-def _case(case_id: str, case: Json, folder: Path, entries: Sequence[Entry], shelf: Shelf) -> CaseView:
-    rows = [_row(case_id, criterion, entries, shelf) for criterion in _criteria(case_id, case, entries)]
-    title, request, attachment = (case.get(key) for key in ("title", "request", "attachment"))
+def _case(
+    case_id: str, case: Json, folder: Path, entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf
+) -> CaseView:
+    own = [trials.get(entry.slug, {}).get(case_id, Trial()) for entry in entries]
+    sources = [Sources(trial.submission) for trial in own]
+    rows = [
+        _row(case_id, criterion, list(zip(entries, sources, strict=True)), shelf)
+        for criterion in _criteria(case_id, case, entries)
+    ]
+    title, request, attachment, annotation = (case.get(k) for k in ("title", "request", "attachment", "annotation"))
     return CaseView(
-        anchor=anchor("case", case_id),
+        page=f"cases/{page_name(case_id)}.html",
         id=case_id,
         title=str(title or case_id),
         attachment=ATTACHMENT_WORDS.get(str(attachment), str(attachment or "")),
         request=str(request or ""),
-        annotation=_annotation(case, folder, shelf),
+        annotation=shelf.take(folder / annotation, Path(annotation).name)
+        if isinstance(annotation, str) and annotation
+        else None,
+        attachments=_attachments(case, folder, shelf),
         criteria=rows,
-        standings=[_standing(entry, case_id, rows, shelf) for entry in entries],
+        standings=[
+            _standing(entry, place, case_id, rows, trial, shelf)
+            for place, (entry, trial) in enumerate(zip(entries, own, strict=True))
+        ],
     )
 
 
-def _annotation(case: Json, folder: Path, shelf: Shelf) -> Picture | None:
-    name = case.get("annotation")
-    return shelf.take(folder / name, Path(name).name) if isinstance(name, str) and name else None
+def _attachments(case: Json, folder: Path, shelf: Shelf) -> list[Attachment]:
+    project = case.get("project")
+    if not isinstance(project, str):
+        return []
+    found = []
+    for item in items(case.get("attachments")):
+        name = item.get("path")
+        if not isinstance(name, str):
+            continue
+        path, kind = folder / project / name, str(item.get("kind") or "")
+        try:
+            inside = path.resolve().is_relative_to((folder / project).resolve())
+        except (OSError, ValueError):
+            inside = False
+        if not inside:
+            found.append(Attachment(name, kind, Kept(name=name, note="It leads out of the application."), None, ""))
+            continue
+        picture = shelf.take(path, name) if kind == "image" else None
+        file = Kept(name=name, bytes=int(number(item.get("bytes")) or 0)) if picture else shelf.keep(path, name)
+        digest = item.get("digest")
+        text = read_text(folder / digest / "digest.md", DIGEST_CHARS) if isinstance(digest, str) else ""
+        found.append(Attachment(name, kind, file, picture, text))
+    return found
 
 
 def _criteria(case_id: str, case: Json, entries: Sequence[Entry]) -> list[tuple[int, str, str, str]]:
@@ -147,28 +180,19 @@ def _criteria(case_id: str, case: Json, entries: Sequence[Entry]) -> list[tuple[
     return [found[index] for index in sorted(found)]
 
 
-def _row(case_id: str, criterion: tuple[int, str, str, str], entries: Sequence[Entry], shelf: Shelf) -> CriterionRow:
+def _row(
+    case_id: str, criterion: tuple[int, str, str, str], judged: Sequence[tuple[Entry, Sources]], shelf: Shelf
+) -> CriterionRow:
     index, rubric_id, text, kind = criterion
-    findings = [
-        (entry, anchor("case", case_id, index, entry.slug), make_finding(entry.results, case_id, index, shelf))
-        for entry in entries
-    ]
-    return CriterionRow(
-        anchor("case", case_id, index), index, rubric_id, text or "(text not recorded)", kind, findings
-    )
+    findings = [(entry, make_finding(entry.results, case_id, index, shelf, sources)) for entry, sources in judged]
+    page = f"criteria/{page_name(case_id, index)}.html"
+    return CriterionRow(page, index, rubric_id, text or "(text not recorded)", kind, findings)
 
 
-def _standing(entry: Entry, case_id: str, rows: Sequence[CriterionRow], shelf: Shelf) -> Standing:
-    record = entry.results.case_records.get(case_id)
-    mine = [finding for row in rows for owner, _, finding in row.findings if owner is entry]
-    passes = {column: sum(finding.verdict(column) == "PASS" for finding in mine) for column in COLUMNS}
-    if record is None:
-        return Standing(entry, passes, "no case record", "", [], [])
-    names = [name for name in SHOT_WORDS if name in record.shots]
-    names += sorted(record.shots.keys() - SHOT_WORDS.keys())
-    shots = [
-        (SHOT_WORDS.get(name, name), shelf.take_inside(entry.results.folder, record.shots[name])) for name in names
-    ]
-    return Standing(
-        entry, passes, in_words(record.outcome), record.reason, [in_words(f) for f in record.flags], shots
-    )
+def _standing(
+    entry: Entry, place: int, case_id: str, rows: Sequence[CriterionRow], trial: Trial, shelf: Shelf
+) -> Standing:
+    findings = [row.findings[place][1] for row in rows]
+    passes = {column: sum(finding.verdict(column) == "PASS" for finding in findings) for column in COLUMNS}
+    page = f"trials/{page_name(case_id, entry.slug)}.html"
+    return Standing(entry, page, passes, make_trial(entry.results, case_id, trial, shelf), findings)

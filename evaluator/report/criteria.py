@@ -1,8 +1,8 @@
-"""What the page shows of one entry's result on one criterion: verdicts, evidence pictures, witness, replays."""
+"""What the pages show of one entry's result on one criterion: verdicts, evidence pictures, witness, replays, refuter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.records import (
@@ -10,33 +10,30 @@ from evaluator.records import (
     CaseRecord,
     Column,
     CriterionRecord,
+    RefutationRecord,
     Replay,
     SubResult,
+    Usage,
     Verdict,
 )
-from evaluator.report.pictures import Picture, Shelf
+from evaluator.report.citations import Quoted, Sources
+from evaluator.report.pictures import Kept, Picture, Shelf
 from evaluator.report.reading import Results
-from evaluator.report.words import PURPOSE_WORDS, in_words, rule_words
+from evaluator.report.words import PURPOSE_WORDS, REFUTER_WORDS, in_words, rule_words
 
-WITNESS_MAX_BYTES = 40_000
+PROGRAM_MAX_BYTES = 40_000
 NOTHING_TO_JUDGE = ("missing", "build_failed", "serve_failed", "app_hang")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A verdict and the columns that share it. None: unscored."""
-
-    verdict: Verdict | None
-    columns: tuple[Column, ...]
+BY_REFUTER = ("counter", "attack")
 
 
 @dataclass(frozen=True)
 class Trail:
-    """One column's verdict on the way from the judge to the evidence, with its rule in words."""
+    """One column's verdict on the way from the judge to the evidence, with its rule's name and its meaning."""
 
     column: Column
     verdict: Verdict | None
     rule: str
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -46,35 +43,54 @@ class StepView:
     ok: bool
     note: str
     picture: Picture | None
+    ms: int
 
 
 @dataclass(frozen=True)
-class ReplayView:
-    """One replay as a sentence; `as_required` is None when an error says nothing about the application."""
+class Run:
+    """One replay as a sentence with its steps; `as_required` is None when an error says nothing about the application."""
 
     what: str
+    inputs: str
+    place: str
+    by_refuter: bool
     result: str
     reason: str
     as_required: bool | None
     seconds: float
+    shared: bool
+    steps: list[StepView]
+    console: list[str]
+    refused: list[str]
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """The refuter's word on one part, with what it brought."""
+
+    outcome: str
+    said: str
+    reason: str
+    inputs: list[tuple[str, str]]
+    citations: list[Quoted]
+    program: str
 
 
 @dataclass(frozen=True)
 class PartView:
-    """One sub-requirement with its witness run and what the replays showed."""
+    """One sub-requirement with its witness and what the replays showed."""
 
     id: str
     text: str
     core: bool
     credits: list[tuple[Column, bool]]
-    said: list[tuple[str, str]]
-    """Who, and what they said: the judge's reason, the source it quoted, the refuter's word."""
+    judge: str
+    samples: str
+    citations: list[Quoted]
+    lowered_by: str
     lowered: str
-    steps_of: str
-    steps: list[StepView]
-    replays: list[ReplayView]
-    console: list[str]
-    refused: list[str]
+    runs: list[Run]
+    refuted: Refuted | None
     program: str
 
 
@@ -82,7 +98,6 @@ class PartView:
 class Finding:
     """One entry's result on one criterion."""
 
-    marks: list[Mark]
     trail: list[Trail]
     reason: str
     start: Picture | None
@@ -90,12 +105,27 @@ class Finding:
     parts: list[PartView]
     flags: list[str]
     replay_command: str
+    traces: list[Kept] = field(default_factory=list)
+    usage: list[str] = field(default_factory=list)
+    seconds: float = 0.0
 
     def verdict(self, column: Column) -> Verdict | None:
-        return next(mark.verdict for mark in self.marks if column in mark.columns)
+        return next(step.verdict for step in self.trail if step.column == column)
+
+    @property
+    def lowered(self) -> bool:
+        """The three columns do not agree."""
+        return len({step.verdict for step in self.trail}) > 1
+
+    @property
+    def told(self) -> str:
+        """All three columns in words, for who cannot see colours."""
+        if not self.lowered:
+            return self.trail[0].verdict or "unscored"
+        return ", ".join(f"{step.column} {step.verdict or 'unscored'}" for step in self.trail)
 
 
-def make_finding(results: Results, case: str, index: int, shelf: Shelf) -> Finding:
+def make_finding(results: Results, case: str, index: int, shelf: Shelf, sources: Sources) -> Finding:
     """What `results` say about criterion `index` of `case`; a criterion without a record is unscored."""
     record = results.criteria.get((case, index))
     if record is None:
@@ -110,75 +140,67 @@ def make_finding(results: Results, case: str, index: int, shelf: Shelf) -> Findi
 
     replayable = any(sub.witness for sub in record.sub_requirements)
     return Finding(
-        marks=_marks(trail),
         trail=trail,
         reason=reason,
         start=frame(record.start_frame),
         submission=frame(record.submission_frame),
-        parts=[_part(sub, record, results.folder, shelf) for sub in record.sub_requirements],
+        parts=[_part(sub, record, results.folder, shelf, sources) for sub in record.sub_requirements],
         flags=[in_words(flag) for flag in record.flags],
         replay_command=f"cdb replay {results.folder.name} {case} {index}" if replayable else "",
+        traces=_traces(record, results.folder, shelf),
+        usage=[_usage(who, used) for who, used in record.usage.items() if used.calls],
+        seconds=record.duration_s,
     )
 
 
 def _without_record(case: CaseRecord | None) -> Finding:
     """Nothing in the journal: a FAIL when there was no application to judge, else unscored."""
     verdict: Verdict | None = None
-    rule = "not judged"
+    rule, meaning = "", "not judged"
     if case and case.outcome in NOTHING_TO_JUDGE:
-        verdict, rule = "FAIL", in_words(case.outcome)
-    trail = [Trail(column, verdict, rule) for column in COLUMNS]
-    reason = (case.reason if case else "") or f"No record in the journal ({rule})."
-    return Finding(_marks(trail), trail, reason, None, None, [], [], "")
+        verdict, rule, meaning = "FAIL", case.outcome, in_words(case.outcome)
+    trail = [Trail(column, verdict, rule, meaning) for column in COLUMNS]
+    reason = (case.reason if case else "") or f"No record in the journal ({meaning})."
+    return Finding(trail, reason, None, None, [], [], "")
 
 
 def _trail(record: CriterionRecord, column: Column) -> Trail:
     """A foreign record has one verdict and no columns: it stands for all three."""
     given = record.columns.get(column)
     if given is not None:
-        return Trail(column, given.verdict, rule_words(given.rule))
+        return Trail(column, given.verdict, given.rule, rule_words(given.rule))
     if record.outcome != "ok":
-        return Trail(column, None, in_words(record.outcome))
-    return Trail(column, None if record.columns else record.verdict, "no rule given")
+        return Trail(column, None, record.outcome, in_words(record.outcome))
+    return Trail(column, None if record.columns else record.verdict, "", "no rule given")
 
 
-def _marks(trail: list[Trail]) -> list[Mark]:
-    by_verdict: dict[Verdict | None, list[Column]] = {}
-    for step in trail:
-        by_verdict.setdefault(step.verdict, []).append(step.column)
-    return [Mark(verdict, tuple(columns)) for verdict, columns in by_verdict.items()]
-
-
-def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf) -> PartView:
-    shown = next((r for r in sub.replays if r.app == "submission"), sub.replays[0] if sub.replays else None)
+def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf, sources: Sources) -> PartView:
+    samples = f"{sum(sub.samples)} of {len(sub.samples)} samples say that it holds" if sub.samples else ""
     return PartView(
         id=sub.id,
         text=sub.text,
         core=sub.core,
         credits=[("judge", sub.proposed), ("card", sub.card), ("witnessed", sub.witnessed)],
-        said=_said(sub),
-        lowered=rule_words(sub.lowered_by),
-        steps_of="" if shown is None else _place(shown),
-        steps=[] if shown is None else _steps(shown, folder, shelf),
-        replays=[_replay(replay, record.kind == "preservation") for replay in sub.replays],
-        console=[f"{_place(r)}: {line}" for r in sub.replays for line in r.console],
-        refused=[f"{_place(r)}: {line}" for r in sub.replays for line in r.refused_requests],
+        judge=sub.reason,
+        samples=samples,
+        citations=[sources.in_context(citation) for citation in sub.citations],
+        lowered_by=sub.lowered_by,
+        lowered=rule_words(sub.lowered_by) if sub.lowered_by else "",
+        runs=[_run(replay, record.kind == "preservation", folder, shelf) for replay in sub.replays],
+        refuted=_refuted(sub.refutation, folder, sources) if sub.refutation else None,
         program=_program(folder, sub.witness),
     )
 
 
-def _said(sub: SubResult) -> list[tuple[str, str]]:
-    lines = [("Judge", sub.reason)] if sub.reason else []
-    lines += [(f"{quoted.path}:{quoted.line}", quoted.quote) for quoted in sub.citations]
-    if sub.samples:
-        lines.append(("Samples", f"{sum(sub.samples)} of {len(sub.samples)} say that it holds"))
-    if sub.refutation:
-        lines.append(("Refuter", f"{in_words(sub.refutation.outcome)}: {sub.refutation.reason}"))
-    return lines
-
-
-def _place(replay: Replay) -> str:
-    return "submission" if replay.app == "submission" else "start application"
+def _refuted(word: RefutationRecord, folder: Path, sources: Sources) -> Refuted:
+    return Refuted(
+        outcome=word.outcome,
+        said=REFUTER_WORDS[word.outcome],
+        reason=word.reason,
+        inputs=sorted((word.inputs or {}).items()),
+        citations=[sources.in_context(citation) for citation in word.citations],
+        program=_program(folder, word.counter_witness),
+    )
 
 
 def _steps(replay: Replay, folder: Path, shelf: Shelf) -> list[StepView]:
@@ -189,25 +211,44 @@ def _steps(replay: Replay, folder: Path, shelf: Shelf) -> list[StepView]:
         if failed and replay.reason not in note:
             note = replay.reason if note in replay.reason else f"{note}: {replay.reason}"
         picture = shelf.take_inside(folder, step.frame) if step.frame else None
-        steps.append(StepView(place, step.text, step.ok, note, picture))
+        steps.append(StepView(place, step.text, step.ok, note, picture, step.ms))
     return steps
 
 
-def _replay(replay: Replay, preservation: bool) -> ReplayView:
+def _run(replay: Replay, preservation: bool, folder: Path, shelf: Shelf) -> Run:
     wanted = "failed" if replay.purpose == "counter" else "held"
-    what = f"{PURPOSE_WORDS[replay.purpose]} on the {_place(replay)}"
+    place = "submission" if replay.app == "submission" else "start application"
+    what = f"{PURPOSE_WORDS[replay.purpose]} on the {place}"
     if replay.app == "start":
         wanted = "held" if preservation else "failed"
         what = f"On the start application, where it must {'hold too' if preservation else 'fail'}"
-    if replay.inputs:
-        what += f" ({', '.join(f'{name} = {value}' for name, value in replay.inputs.items())})"
     result: str = replay.outcome
     if replay.outcome != "held":
-        place = next((i for i, s in enumerate(replay.steps, start=1) if s.index == replay.failed_step), None)
-        where = f" at step {place}" if place else ""
-        result = f"{replay.outcome}{where}"
-    required = None if replay.outcome == "error" else replay.outcome == wanted
-    return ReplayView(what, result, replay.reason, required, replay.duration_s)
+        at = next((i for i, s in enumerate(replay.steps, start=1) if s.index == replay.failed_step), None)
+        result = f"{replay.outcome} at step {at}" if at else replay.outcome
+    return Run(
+        what, ", ".join(f"{name} = {value}" for name, value in replay.inputs.items()), place, replay.purpose in BY_REFUTER, result, replay.reason,
+        None if replay.outcome == "error" else replay.outcome == wanted, replay.duration_s, replay.shared,
+        _steps(replay, folder, shelf), replay.console, replay.refused_requests,
+    )  # fmt: skip
+
+
+def _traces(record: CriterionRecord, folder: Path, shelf: Shelf) -> list[Kept]:
+    """Playwright traces (`*trace*.zip`) in the criterion's evidence folder, named by where they lie in it."""
+    evidence = folder / "evidence" / record.case / f"{record.criterion_index:02d}"
+    try:
+        if not evidence.resolve().is_relative_to(folder.resolve()):
+            return []
+        found = sorted(path for path in evidence.rglob("*trace*.zip") if path.is_file() and not path.is_symlink())
+    except (OSError, ValueError):
+        return []
+    return [shelf.keep(path, path.relative_to(evidence).as_posix()) for path in found]
+
+
+def _usage(who: str, used: Usage) -> str:
+    cost = "cost unknown" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
+    models = f" ({', '.join(used.models)})" if used.models else ""
+    return f"{in_words(who)}{models}: {used.calls} calls, {used.input_tokens + used.output_tokens:,} tokens, {cost}"
 
 
 def _program(folder: Path, witness: str | None) -> str:
@@ -219,9 +260,9 @@ def _program(folder: Path, witness: str | None) -> str:
         if not path.is_relative_to(folder.resolve()):
             return f"{witness} leads out of the results folder"
         with path.open("rb") as stream:
-            content = stream.read(WITNESS_MAX_BYTES + 1)
+            content = stream.read(PROGRAM_MAX_BYTES + 1)
     except (OSError, ValueError):
         return f"{witness} is missing from the results folder"
-    if len(content) > WITNESS_MAX_BYTES:
-        return f"{witness} is longer than {WITNESS_MAX_BYTES} bytes"
+    if len(content) > PROGRAM_MAX_BYTES:
+        return f"{witness} is longer than {PROGRAM_MAX_BYTES} bytes"
     return content.decode("utf-8", "replace").strip()

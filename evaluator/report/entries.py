@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.records import COLUMNS, Column
-from evaluator.report.anchors import anchor
+from evaluator.report.anchors import anchor, page_name
 from evaluator.report.reading import Json, Results, mapping, number
-from evaluator.report.words import ATTACHMENT_WORDS, in_words
+from evaluator.report.sections import Shown, read_sections
+from evaluator.report.words import ATTACHMENT_WORDS, duration, in_words
 
 METRICS = ("strict", "graded", "full")
 
@@ -35,7 +36,7 @@ class Entry:
     slug: str
     label: str
     about: str
-    results: Results
+    results: Results = field(repr=False)
     metrics: dict[Column, list[Metric]]
     coverage: str
     unscored: int
@@ -43,6 +44,17 @@ class Entry:
     bounds: list[str]
     flags: list[tuple[str, int]]
     identity: list[tuple[str, str]]
+    cost_usd: float | None
+    """What solving one task cost on the average; None: unknown, or no model was asked."""
+    spend: list[tuple[str, str]]
+    sections: list[Shown]
+    digests: list[str]
+    """A line for each submission that was judged."""
+
+    @property
+    def page(self) -> str:
+        """Its page below the site's folder."""
+        return f"agents/{page_name(self.slug)}.html"
 
     def strict(self, column: Column) -> float:
         """The number the column is ranked by; an entry without one comes last."""
@@ -154,7 +166,28 @@ def _entry(results: Results, label: str, place: int) -> Entry:
         bounds=_bounds(mapping(scores.get("bounds"))),
         flags=[(name, count) for name, count in flags if count],
         identity=_identity(results),
+        cost_usd=_cost(results, tasks),
+        spend=_spend(results),
+        sections=read_sections(results),
+        digests=[f"{case}  {digest}" for case, digest in mapping(results.lock.get("submissions")).items()],
     )
+
+
+def _cost(results: Results, tasks: float | None) -> float | None:
+    spent = number(mapping(mapping(results.spend.get("solve")).get("usage")).get("cost_usd"))
+    return spent / tasks if spent is not None and tasks else None
+
+
+def _spend(results: Results) -> list[tuple[str, str]]:
+    """What solving and judging took, as (name, value): time, money, tokens."""
+    lines = []
+    for step in ("solve", "judge"):
+        told = mapping(results.spend.get(step))
+        seconds = number(told.get("duration_s"))
+        if seconds is not None:
+            lines.append((f"{step}: time", duration(seconds)))
+        lines += [(f"{step}: {in_words(str(k))}", _flat(v)) for k, v in mapping(told.get("usage")).items()]
+    return lines
 
 
 def _metrics(values: Json) -> list[Metric]:
@@ -186,6 +219,8 @@ def _identity(results: Results) -> list[tuple[str, str]]:
     """What the lock says of how this was made, as (name, value) lines."""
     lines = [("results folder", Path(results.folder).name)]
     for section, content in results.lock.items():
+        if section == "submissions":
+            continue
         if isinstance(content, dict):
             lines += [(f"{section}: {in_words(str(key))}", _flat(value)) for key, value in content.items()]
         else:

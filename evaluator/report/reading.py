@@ -31,6 +31,8 @@ class Results:
     criteria: dict[tuple[str, int], CriterionRecord]
     case_records: dict[str, CaseRecord]
     judged_at: str = ""
+    spend: Json = field(default_factory=dict)
+    run_card: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -43,8 +45,8 @@ def read_results(folder: Path) -> Results:
     if not any((folder / name).is_file() for name in names):
         raise UsageError(f"{folder} is no results folder (none of {', '.join(names)}); give what `cdb judge` wrote")
     notes: list[str] = []
-    lock, cases, scores = (_read_json(folder / name, notes) for name in names[:3])
-    lines = _journal_lines(folder / "journal.jsonl", notes)
+    lock, cases, scores = (read_json(folder / name, notes) for name in names[:3])
+    lines = journal_lines(folder / "journal.jsonl", notes)
     listed = [case for case in items(cases.get("cases")) if isinstance(case.get("case"), str)]
     places = {
         (case["case"], criterion.get(name)): criterion.get("criterion_index")
@@ -72,7 +74,11 @@ def read_results(folder: Path) -> Results:
                 criteria[key] = record
     notes += [f"scores.json: {warning}" for warning in scores.get("warnings") or () if isinstance(warning, str)]
     stamps = [line["at"] for _, line in lines if isinstance(line.get("at"), str)]
-    return Results(folder, lock, scores, listed, criteria, case_records, max(stamps, default=""), notes)
+    spend = read_json(folder / "spend.json", []) if (folder / "spend.json").is_file() else {}
+    return Results(
+        folder, lock, scores, listed, criteria, case_records, max(stamps, default=""), spend,
+        read_text(folder / "run_card.md"), notes,
+    )  # fmt: skip
 
 
 def mapping(value: object) -> Json:
@@ -92,7 +98,17 @@ def number(value: object) -> float | None:
     return float(value) if abs(value) < 1e12 else None
 
 
-def _read_json(path: Path, notes: list[str]) -> Json:
+def read_text(path: Path, at_most: int = 200_000) -> str:
+    """The beginning of a text file; empty where there is none."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(at_most).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def read_json(path: Path, notes: list[str]) -> Json:
+    """The object in `path`; an empty one where there is none, with the reason in `notes`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -106,7 +122,7 @@ def _read_json(path: Path, notes: list[str]) -> Json:
     return mapping(value)
 
 
-def _journal_lines(path: Path, notes: list[str]) -> list[tuple[int, Json]]:
+def journal_lines(path: Path, notes: list[str]) -> list[tuple[int, Json]]:
     """The journal's objects with their line numbers; a broken hash chain or a bad line is noted, not fatal."""
     try:
         content = path.read_bytes()

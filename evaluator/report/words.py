@@ -50,6 +50,27 @@ SHOT_WORDS = {
 }
 
 
+TRIAL_WORDS = {
+    "ok": "ended by itself",
+    "agent_error": "ended with an error",
+    "agent_timeout": "stopped at its time limit",
+    "budget_exceeded": "budget used up",
+    "resource_limit": "ran into a limit",
+    "workspace_too_large": "workspace too large",
+    "sandbox_broken": "broke its container",
+    "setup_error": "could not be started",
+    "infra_error": "the machine failed",
+    "not_started": "never started",
+    "made elsewhere": "made elsewhere",
+}
+
+REFUTER_WORDS = {
+    "uphold": "The refuter upholds the claim",
+    "downgrade": "The refuter takes the claim away",
+    "inconclusive": "The refuter came to no conclusion",
+}
+
+
 def rule_words(rule: str) -> str:
     """What a rule of `evaluator.adjudicate` means; one that is not in its table by its name."""
     return RULES.get(rule) or in_words(rule)
@@ -58,3 +79,11 @@ def rule_words(rule: str) -> str:
 def in_words(code: str) -> str:
     """`code` spelled out: known outcomes from the table, others with their separators as spaces."""
     return OUTCOME_WORDS.get(code) or code.replace("_", " ").replace("-", " ").strip()
+
+
+def duration(seconds: float) -> str:
+    """`seconds` for people: 4.2 s, 3 min 10 s, 1 h 5 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,117 @@
+"""Further facts about an entry's trials, from files that other steps leave in the results folder.
+
+To show one more file, add a `Section`. The file is a JSON object: its plain values become facts of the entry, and
+the list under `rows` becomes a table. A row with a `case` is shown on that trial's page too, and `badge` names the
+field of a row that is said in one word.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from evaluator.report.reading import Json, Results, items, mapping, read_json
+from evaluator.report.words import in_words
+
+MAX_ROWS = 400
+MAX_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Section:
+    """`rows` are tried in order: the first that is a list of objects is the table."""
+
+    file: str
+    title: str
+    about: str
+    rows: tuple[str, ...]
+    badge: str = ""
+
+
+SECTIONS = (
+    Section(
+        "leak_audit.json",
+        "Leak audit",
+        "Trajectories and submissions searched for criterion text, the dataset's addresses, hosted search and text "
+        "meant for the evaluator.",
+        ("trials", "cases"),
+        "verdict",
+    ),
+    Section(
+        "audit_queue.json",
+        "Audit queue",
+        "Verdicts that people should look at first, and why.",
+        ("queue", "items", "verdicts"),
+        "reason",
+    ),
+    Section(
+        "evidence_kinds.json",
+        "What the credit rests on",
+        "Share of the credit by the kind of evidence that carries it.",
+        ("kinds", "shares"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One section of one entry. `rows` follow `columns`; `row_cases` name each row's case, or "" where it has none."""
+
+    title: str
+    about: str
+    facts: list[tuple[str, str]]
+    columns: list[str]
+    rows: list[list[str]]
+    row_cases: list[str]
+    not_shown: int
+    badges: dict[str, str]
+    """Case → its badge's word."""
+
+    def of_case(self, case: str) -> list[list[tuple[str, str]]]:
+        """The rows about `case`, as (column, value)."""
+        found = [row for row, owner in zip(self.rows, self.row_cases, strict=True) if owner == case]
+        return [list(zip(self.columns, row, strict=True)) for row in found]
+
+
+def read_sections(results: Results) -> list[Shown]:
+    """The sections whose file is there, in the order of SECTIONS."""
+    return [_shown(section, results) for section in SECTIONS if (results.folder / section.file).is_file()]
+
+
+def _shown(section: Section, results: Results) -> Shown:
+    notes: list[str] = []
+    content = read_json(results.folder / section.file, notes)
+    facts = [(in_words(str(k)), _flat(v)) for k, v in content.items() if not isinstance(v, list | dict) and k != "schema"]
+    for key, value in content.items():
+        facts += [(f"{in_words(str(key))}: {in_words(str(k))}", _flat(v)) for k, v in mapping(value).items()]
+    facts += [("not readable", note) for note in notes]
+    rows = next((items(content.get(name)) for name in section.rows if items(content.get(name))), [])
+    columns = list(dict.fromkeys(str(key) for row in rows[:MAX_ROWS] for key in row))[:MAX_COLUMNS]
+    return Shown(
+        section.title,
+        section.about,
+        facts,
+        [in_words(name) for name in columns],
+        [[_flat(row.get(name)) for name in columns] for row in rows[:MAX_ROWS]],
+        [str(row.get("case") or "") for row in rows[:MAX_ROWS]],
+        max(0, len(rows) - MAX_ROWS),
+        _badges(section, rows),
+    )
+
+
+def _badges(section: Section, rows: list[Json]) -> dict[str, str]:
+    if not section.badge:
+        return {}
+    return {str(row["case"]): _flat(row.get(section.badge)) for row in rows if row.get("case")}
+
+
+def _flat(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list) and all(not isinstance(item, list | dict) for item in value):
+        return ", ".join(_flat(item) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
