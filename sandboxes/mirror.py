@@ -37,6 +37,7 @@ MOUNTED_AT = "/mirror"
 SOCKET = "npm.sock"
 PYPI_SOCKET = "pypi.sock"
 LONGEST_WHEEL_S = 1800.0
+ERRORS = "stderr.log"
 STOP_S = 5.0
 FRESH_S = 3600.0
 
@@ -125,14 +126,21 @@ class Mirror:
                 self._process = self._start(self._folder)
             return Mount(self._folder, MOUNTED_AT, read_only=True)
 
-    def entries(self, client: str) -> list[MirrorEntry]:
-        """What was answered to `client` so far, oldest first."""
+    def check(self) -> None:
+        """Raises InfraError when the process was started and has ended by itself."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                said = own_process.last_words(self._folder.parent / ERRORS) if self._folder else ""
+                raise InfraError(f"the package mirror ended before its time ({self._process.returncode}): {said}")
+
+    def entries(self, client: str | None = None) -> list[MirrorEntry]:
+        """What was answered to `client` (None: to all) so far, oldest first."""
         if self._log is None or not self._log.is_file():
             return []
         found = []
         with self._log.open("rb") as lines:
             for line in lines:
-                if f'"client": "{client}"'.encode() in line:
+                if client is None or f'"client": "{client}"'.encode() in line:
                     try:
                         found.append(MirrorEntry.model_validate_json(line))
                     except ValidationError:
@@ -152,7 +160,7 @@ class Mirror:
             (folder / PYPI_SOCKET).unlink(missing_ok=True)
             options += ["--pypi-socket", str(folder / PYPI_SOCKET), "--pypi-cache", str(self._pypi_cache)]
             options += ["--pypi-upstream", self._pypi_upstream] if self._pypi_upstream else []
-        errors = own / "stderr.log"
+        errors = own / ERRORS
         return own_process.start("the package mirror", "sandboxes.mirror", options, errors=errors, stop_s=STOP_S)
 
 
