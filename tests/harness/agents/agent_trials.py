@@ -63,6 +63,8 @@ class Play:
     caps: Caps = Caps(usd=10, tokens=10_000_000, requests=100)  # noqa: RUF009  (frozen)
     grace_s: float = 5.0
     key_required: str = KEY
+    waits: bool = False
+    """It does nothing for most of its time, and is played beside the others."""
     case: Callable[[Path], Task] | None = None
     """Makes the task in a folder; None: a page with an annotation and a photo."""
 

@@ -24,7 +24,8 @@ from sandboxes.images import image_tag
 from sandboxes.packs.recipe import RECIPES
 from sandboxes.packs.store import find_pack
 
-AT_A_TIME = 5
+AT_A_TIME = 4
+WAITING_AT_A_TIME = 4
 MOST_PLAYS = 400
 Key = tuple[str, tuple[tuple[str, object], ...]]
 
@@ -32,8 +33,9 @@ Key = tuple[str, tuple[tuple[str, object], ...]]
 class Stage:
     """Plays trials in threads of a pool, each once."""
 
-    def __init__(self, server: ModelServer, gateway: Gateway, folder: Path, pool: ThreadPoolExecutor) -> None:
-        self._server, self._gateway, self._folder, self._pool = server, gateway, folder, pool
+    def __init__(self, server: ModelServer, gateway: Gateway, folder: Path) -> None:
+        self._server, self._gateway, self._folder = server, gateway, folder
+        self._at_work, self._waiting = ThreadPoolExecutor(AT_A_TIME), ThreadPoolExecutor(WAITING_AT_A_TIME)
         self._numbers = itertools.count()  # next() of it is atomic
         self._playing: dict[Key, Future[Seen]] = {}
 
@@ -52,8 +54,16 @@ class Stage:
 
     def _begin(self, key: Key, play: Play) -> Future[Seen]:
         if key not in self._playing:
-            self._playing[key] = self._pool.submit(self.play, play)
+            pool = self._waiting if play.waits else self._at_work
+            self._playing[key] = pool.submit(self.play, play)
         return self._playing[key]
+
+    def close(self) -> None:
+        """A trial that nobody waits for any more is not begun; those under way end."""
+        for pool in (self._at_work, self._waiting):
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._at_work, self._waiting):
+            pool.shutdown()
 
     def play(self, play: Play) -> Seen:
         """One trial, now."""
@@ -70,7 +80,7 @@ class Stage:
             run="test",
             image=image_tag("solver"),
             submissions=folder / "submissions",
-            timeout_s=play.timeout_s,
+            timeout_s=play.timeout_s * _business(),
             models=ModelSettings(self._gateway, (rule,), play.caps, secrets=(KEY,), budget_grace_s=play.grace_s),
             report=said.append,
         )
@@ -84,7 +94,7 @@ class Stage:
 
 @contextmanager
 def open_stage(folder: Path) -> Iterator[Stage]:
-    """Owns server, gateway and threads. A trial that nobody waits for any more is not begun."""
+    """Owns server, gateway and threads."""
     os.environ["FAKE_KEY"] = KEY
     with ModelServer() as server:
         told = {"auth": "bearer", "key_env": "FAKE_KEY"}
@@ -92,11 +102,16 @@ def open_stage(folder: Path) -> Iterator[Stage]:
         upstreams = {name: Upstream(base_url=address, **told) for name, address in places}
         upstreams |= {f"{name}-v1": Upstream(base_url=f"{address}/v1", **told) for name, address in places}
         with Gateway(GatewayConfig(upstreams=upstreams)) as gateway:
-            pool = ThreadPoolExecutor(AT_A_TIME)
+            stage = Stage(server, gateway, folder)
             try:
-                yield Stage(server, gateway, folder, pool)
+                yield stage
             finally:
-                pool.shutdown(cancel_futures=True)
+                stage.close()
+
+
+def _business() -> float:
+    """How much longer everything takes on a machine that has more to do than these trials."""
+    return max(1.0, os.getloadavg()[0] / (3 * (os.cpu_count() or 1)))
 
 
 def play_of(item: pytest.Item) -> tuple[Key, Play] | None:

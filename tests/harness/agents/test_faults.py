@@ -18,6 +18,13 @@ WITH_TURNS = tuple(name for name in ALL if name != "aider")
 """aider asks once and runs no command: it can be stopped nowhere in between."""
 ENDS_AT_A_CUT = ("gemini-cli",)
 """It asks no second time when a stream breaks off: the provider's fault then, and the trial is tried again."""
+ENDS_WITH_0 = ("pi", "aider")
+"""Whatever happened to them."""
+WAITS_S = 30.0
+"""Time limit of trials that run into it: an agent has to be up and at work by then."""
+LINE_BYTES = {"mini-swe-agent": 300_000}
+"""mini-swe-agent prints no events and takes a minute to set 5 MB in lines."""
+FIVE_MB = 5_000_000
 
 
 def with_fault(name: str, *commands: str, last: str = "All done.", **fault: Any) -> dict[str, Any]:
@@ -26,24 +33,28 @@ def with_fault(name: str, *commands: str, last: str = "All done.", **fault: Any)
 
 def _hang(name: str) -> Play:
     scenario = with_fault(name, "echo half > half.txt", at=1, times=-1, hang_after=0)
-    return Play(name, scenario, timeout_s=12 if name in ("claude-code", "codex") else 20)
+    return Play(name, scenario, timeout_s=WAITS_S, waits=True)
 
 
-@pytest.mark.parametrize("name", WITH_TURNS)
+@pytest.mark.parametrize("name", FOUR)
 @played(_hang)
 def test_c20_a_model_that_never_answers_runs_into_the_deadline_and_the_work_is_kept(seen: Seen, name: str) -> None:
     assert seen.result.outcome == "agent_timeout", seen.result.reason
     assert seen.result.exit_code is None
     assert seen.manifest and "added: half.txt" in seen.manifest.changes
-    assert seen.result.duration_s < 40
 
 
 def _outage(name: str) -> Play:
     fault_at = 0 if name == "aider" else 1
-    return Play(name, with_fault(name, "echo half > half.txt", at=fault_at, times=-1, status=504), timeout_s=20)
+    return Play(
+        name,
+        with_fault(name, "echo half > half.txt", at=fault_at, times=-1, status=504),
+        timeout_s=WAITS_S,
+        waits=True,
+    )
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*FOUR, *(name for name in OTHERS if name in ENDS_WITH_0)])
 @played(_outage)
 def test_c45_a_provider_that_stays_away_is_infrastructure_and_the_work_is_kept(seen: Seen, name: str) -> None:
     assert seen.result.outcome == "infra_error", seen.result.reason
@@ -134,11 +145,6 @@ def test_an_agent_that_is_terminated_has_not_ended_well_and_its_work_is_kept(see
     assert seen.result.outcome == "agent_error", seen.result.reason
     assert seen.manifest and seen.manifest.changes == ["added: half.txt"]
     assert seen.result.duration_s < 60
-
-
-LINE_BYTES = {"mini-swe-agent": 300_000}
-"""mini-swe-agent prints no events and takes a minute to set 5 MB in lines."""
-FIVE_MB = 5_000_000
 
 
 def _long_line(name: str) -> Play:
