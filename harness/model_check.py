@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import http.client
 import json
-import socket
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from harness.models import Conditions, ModelWish, model_settings
 from sandboxes.gateway.client import Gateway, TrialGateway
 from sandboxes.gateway.policy import Caps, ModelRule, TrialPolicy
 from sandboxes.gateway.records import read_calls
+from sandboxes.unix_http import UnixConnection
 
 ANSWER_S = 90.0
 SKIP = "`cdb solve --no-model-check` leaves this call out, in a run's file `preflight: false`"
@@ -115,7 +115,7 @@ def _alternatives(model: str, known: list[str]) -> str:
 def _ask(trial: TrialGateway, protocol: WireProtocol, model: str) -> tuple[int, str, str]:
     """Status, the gateway's own mark where the answer is its own, and the answer's message."""
     path, body = _request(protocol, model)
-    connection = _Line(trial.socket)
+    connection = UnixConnection(trial.socket, timeout_s=ANSWER_S + 10)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {trial.token}"}
     if protocol == "anthropic":
         headers["anthropic-version"] = "2023-06-01"
@@ -156,16 +156,3 @@ def _message(body: bytes) -> str:
     except (ValueError, KeyError, TypeError, IndexError):
         said = body.decode("utf-8", "replace")
     return " ".join(str(said).split())[:300]
-
-
-class _Line(http.client.HTTPConnection):
-    """HTTP over the trial's own socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("127.0.0.1", timeout=ANSWER_S + 10)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))

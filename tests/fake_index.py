@@ -7,6 +7,7 @@ import html
 import io
 import json
 import ssl
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -32,6 +33,18 @@ def wheel(name: str, version: str, source: str = "") -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for path, text in files.items():
             archive.writestr(path, text)
+    return buffer.getvalue()
+
+
+def source_archive(name: str, version: str, files: dict[str, str]) -> bytes:
+    """A source distribution: `files` below its one folder."""
+    told = {"PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", **files}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path, text in told.items():
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
     return buffer.getvalue()
 
 
