@@ -38,9 +38,11 @@ class Stage:
         self._at_work, self._waiting = ThreadPoolExecutor(AT_A_TIME), ThreadPoolExecutor(WAITING_AT_A_TIME)
         self._numbers = itertools.count()  # next() of it is atomic
         self._playing: dict[Key, Future[Seen]] = {}
+        self._announced = False
 
     def announce(self, items: list[pytest.Item]) -> None:
-        """Begin with every trial that these tests ask for, in their order."""
+        """Begin with every trial that these tests ask for, in their order; once for a session."""
+        items, self._announced = ([] if self._announced else items), True
         for item in items:
             if (found := play_of(item)) and find_pack(RECIPES[str(found[1].agent)]) is not None:
                 self._begin(*found)

@@ -91,9 +91,9 @@ def test_an_agent_does_its_task_and_all_of_it_is_on_record(seen: Seen, name: str
 @pytest.mark.parametrize("name", [name for name in ALL if name != "aider"])
 @played(_task)
 def test_c22_a_server_left_running_does_not_hold_the_trial(seen: Seen, name: str) -> None:
-    assert seen.result.outcome == "ok", seen.result.reason
+    assert seen.result.outcome == "ok", seen.result.reason  # not stopped at its time limit
     assert seen.manifest and seen.manifest.changes == ["added: hello.txt"]
-    assert seen.result.duration_s < 60
+    assert seen.result.exit_code == 0
 
 
 def _attachment(name: str, case: str, file: str) -> Play:
