@@ -132,8 +132,11 @@ class Seen:
 
 def need(name: str) -> None:
     """Fails for one of the four that the suite stands on, skips another that is not installed."""
-    if find_pack(RECIPES[name]) is None:
+    recipe = RECIPES[name]
+    if find_pack(recipe) is None:
         message = f"{name} is not installed: cdb agents install {name} (scripts/test does it)"
+        if recipe.python:
+            message = f"{name} is not installed: it needs {recipe.interpreter}, which the solver image has not"
         pytest.fail(message) if name in FOUR else pytest.skip(message)
 
 
