@@ -43,7 +43,7 @@ def _ours(journal: Path) -> list[Record]:
     with journal.open("rb") as stream:
         if b'"cdb.journal/' not in stream.readline():
             return []
-    kept = ("type", "case", "duration_s", "usage", "cost_usd", "tokens", "calls", "requests", "adopted")
+    kept = ("type", "case", "duration_s", "usage", "account", "adopted")
     return [
         {key: record[key] for key in kept if key in record}
         for record in JournalStream(journal)

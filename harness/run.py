@@ -220,6 +220,7 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
         flags=tuple(manifest.flags),
+        account=dict(manifest.usage),
         digests=hashes(task),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})

@@ -6,7 +6,8 @@ from bench.usage import cost_usd, summed, usages_of
 
 
 def test_a_trial_and_a_criterion_tell_their_usage_in_their_own_ways() -> None:
-    trial = {"type": "trial", "case": "a", "cost_usd": 0.5, "tokens": {"input": 10, "output": 2}, "duration_s": 3}
+    account = {"cost_usd": 0.5, "tokens": {"input": 10, "output": 2}, "waited_s": 1.0, "reported_cost_usd": 9.0}
+    trial = {"type": "trial", "case": "a", "account": account, "duration_s": 3}
     criterion = {"usage": {"judge": {"cost_usd": 0.2, "calls": 3}, "refuter": {"cost_usd": 0.1, "calls": 1}}}
     assert cost_usd([trial, criterion]) == 0.8
     assert summed(usages_of(trial)) == {"cost_usd": 0.5, "tokens.input": 10, "tokens.output": 2}
