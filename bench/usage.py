@@ -7,18 +7,20 @@ from typing import Any
 
 from bench.journal import Record
 
-_OF_A_TRIAL = ("calls", "requests", "tokens", "cost_usd")
+_OF_CALLS = ("calls", "requests", "tokens", "cost_usd")
 
 
 def usages_of(record: Record) -> list[Record]:
-    """Every usage in a record: a trial tells it in `account`, a seal in `usage`, a criterion there for each role."""
+    """Every usage in a record: a trial tells it in `account`, a criterion in `usage`, one a role, a single call beside
+    its other fields."""
+    account = record.get("account")
+    if isinstance(account, dict):
+        record = account
     usage = record.get("usage")
     if isinstance(usage, dict) and usage:
         roles = [value for value in usage.values() if isinstance(value, dict)]
         return roles if len(roles) == len(usage) else [usage]
-    account = record.get("account")
-    told = account if isinstance(account, dict) else record
-    return [{key: told[key] for key in _OF_A_TRIAL if key in told}] if "cost_usd" in told else []
+    return [{key: record[key] for key in _OF_CALLS if key in record}] if "cost_usd" in record else []
 
 
 def summed(usages: Iterable[Record]) -> dict[str, float | int | None]:

@@ -57,7 +57,10 @@ class Account:
         if self.summary is None:
             return {}
         told = self.summary.model_dump(mode="json")
-        return {name: told[name] for name in ("calls", "tokens", "cost_usd", "models_answered", "media")}
+        return {
+            name: told[name]
+            for name in ("calls", "tokens", "cost_usd", "models_asked", "models_sent", "models_answered", "media")
+        }
 
     def record(self) -> dict[str, Any]:
         """For the journal: the sums, and what the agent says as `reported_*`. Empty for an agent without a model
@@ -67,7 +70,7 @@ class Account:
             return said
         told = self.summary.model_dump(mode="json")
         names = ("calls", "requests", "tokens", "cost_usd", "cost_known_usd", "waited_s", "models_asked",
-                 "models_answered", "statuses", "refused", "media", "exhausted")  # fmt: skip
+                 "models_sent", "models_answered", "statuses", "refused", "media", "exhausted")  # fmt: skip
         return {name: told[name] for name in names} | said
 
 

@@ -21,6 +21,8 @@ from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, default_ups
 
 EGRESS = ("none", "frozen", "open")
 MEDIA = ("native", "digest")
+PACKAGES = ("none", "mirror")
+SIDE_MODELS = ("denied", "mapped")
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,19 @@ class Conditions:
     """Hosts that are refused and flagged beside the dataset's own."""
     allowed: tuple[tuple[str, int], ...] = ()
     """(address, port) pairs that `open` may reach although they are not public."""
+    packages: str = "none"
+    """Whether npm and pip find their registries, by the read-only mirror."""
+    side_models: str = "denied"
+    """What becomes of calls for another model than the trial's: 404, or answered by the trial's model."""
 
     def check(self) -> None:
         """Raises UsageError for a condition that does not exist, or settings that do not go together."""
-        for name, value, known in (("egress", self.egress, EGRESS), ("media", self.media, MEDIA)):
+        for name, value, known in (
+            ("egress", self.egress, EGRESS),
+            ("media", self.media, MEDIA),
+            ("packages", self.packages, PACKAGES),
+            ("side-models", self.side_models, SIDE_MODELS),
+        ):
             if value not in known:
                 raise UsageError(f"--{name} {value!r} is not known; choose one of {', '.join(known)}")
         self._check_egress()
@@ -76,6 +87,7 @@ class Conditions:
         """For the run's lock."""
         told: dict[str, Any] = {
             "egress": self.egress, "hosted_tools": "on" if self.hosted_tools else "off", "media": self.media,
+            "packages": self.packages, "side_models": self.side_models,
         }  # fmt: skip
         if self.frozen_digest:
             told["frozen"] = self.frozen_digest
@@ -147,8 +159,11 @@ def model_settings(agent: Agent, wish: ModelWish, conditions: Conditions) -> Ite
         return
     config = wish.configuration()
     rule = wish.rule(agent, config)
+    rules: tuple[ModelRule, ...] = (rule,)
+    if conditions.side_models == "mapped":
+        rules += (ModelRule(asked="*", upstream=rule.upstream, send=rule.asked),)
     with Gateway(config) as gateway:
-        yield ModelSettings(gateway, (rule,), wish.caps, conditions.hosted_tools, _secrets(config))
+        yield ModelSettings(gateway, rules, wish.caps, conditions.hosted_tools, _secrets(config))
 
 
 def _secrets(config: GatewayConfig) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from bench.usage import cost_usd
 from harness.agents.agent import Agent
 from harness.digests import hashes, identity, with_digests
 from harness.line import ModelSettings
+from harness.model_check import ModelCheck, check_model
 from harness.models import Conditions
 from harness.trial import SandboxFactory, TrialResult, TrialSettings, run_trial
 from sandboxes.egress.client import Egress
@@ -48,6 +49,8 @@ class SolveSettings:
     conditions: Conditions = field(default_factory=Conditions)
     models: ModelSettings | None = None
     egress: Egress | None = None
+    model_check: bool = False
+    """Ask the model for one word first, so that a misspelt one is found before any trial."""
     model_identity: dict[str, Any] = field(default_factory=dict)
     """What the lock keeps of upstream and budget."""
     await_engine: Callable[[Callable[[], bool]], object] = lambda _give_up: None
@@ -97,16 +100,20 @@ def solve(
         dataset = with_digests(dataset, digesting, progress)
     entry = settings.out / entry_name(agent, settings.attempt)
     submissions = settings.submissions or entry / "submissions"
-    hold_identity(entry, _identity(dataset, agent, settings, digesting))
+    lock = _identity(dataset, agent, settings, digesting)
+    if (
+        entry.exists()
+    ):  # another identity is refused before anything is paid for; a wrong model leaves no entry behind
+        hold_identity(entry, lock)
+    checked = _checked(agent, settings, progress) if _waiting(dataset, settings, entry, submissions) else None
+    hold_identity(entry, lock)
     with Journal(entry / "journal.jsonl") as journal, stopping_on_signals(on_stop) as stop:
         done = finished(entry, submissions)
         last = last_trials(entry)
-        waiting = [
-            task
-            for task in dataset.tasks
-            if task.case_id not in done and wanted(settings.retry, task.case_id, last.get(task.case_id, ""), TRIAL)
-        ]
+        waiting = _waiting(dataset, settings, entry, submissions)
         journal.append({"type": "run", "step": "solve", "waiting": len(waiting), "done": len(done)})
+        if checked:
+            journal.append(checked.record())
         activity = Activity(entry)
         trial = _trial_job(agent, settings, entry, submissions, sandbox_factory, journal, stop, progress, activity)
         for result in run_all(trial, waiting, concurrency=settings.concurrency, stop=stop):
@@ -114,6 +121,25 @@ def solve(
         journal.append({"type": "end", "step": "solve", "outcomes": done})
     ordered = {t.case_id: done.get(t.case_id) or last.get(t.case_id, "not_started") for t in dataset.tasks}
     return SolveSummary(entry, submissions, ordered)
+
+
+def _waiting(dataset: Dataset, settings: SolveSettings, entry: Path, submissions: Path) -> list[Task]:
+    """The tasks that this call has to try."""
+    done, last = finished(entry, submissions), last_trials(entry)
+    return [
+        task
+        for task in dataset.tasks
+        if task.case_id not in done and wanted(settings.retry, task.case_id, last.get(task.case_id, ""), TRIAL)
+    ]
+
+
+def _checked(agent: Agent, settings: SolveSettings, progress: Progress) -> ModelCheck | None:
+    if not settings.model_check or settings.models is None:
+        return None
+    found = check_model(agent, settings.models)
+    if found.note:
+        progress(f"{agent.name}: model {found.model}: {found.note}")
+    return found
 
 
 def _trial_job(
@@ -137,6 +163,7 @@ def _trial_job(
         keep_failed=settings.keep_failed,
         models=settings.models,
         egress=settings.egress,
+        packages=settings.conditions.packages == "mirror",
         report=lambda line: progress(f"{agent.name}: {line}"),
     )
 
@@ -193,6 +220,7 @@ def _adopted(task: Task, agent: Agent, submissions: Path, journal: Journal) -> T
         manifest.changed_files,
         duration_s=manifest.duration_s or 0.0,
         flags=tuple(manifest.flags),
+        account=dict(manifest.usage),
         digests=hashes(task),
     )
     journal.append({**result.record(), "try": 0, "logs": "", "adopted": True})

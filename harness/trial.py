@@ -62,6 +62,8 @@ class TrialSettings:
     models: ModelSettings | None = None
     egress: Egress | None = None
     """The way out; None is no network at all."""
+    packages: bool = False
+    """Whether npm and pip find their registries, by the read-only mirror."""
     report: Callable[[str], None] = lambda _line: None
     """Told what a person who waits should know: an agent that is silent."""
 
@@ -86,10 +88,12 @@ class TrialResult:
     """attachment → hash of the digest the agent was given of it; empty where it was given the files alone."""
     egress: dict[str, Any] = field(default_factory=dict)
     """What was asked of the network, where there was one (docs/records.md)."""
+    packages: dict[str, Any] = field(default_factory=dict)
+    """Which packages were asked for, where there were registries (docs/records.md)."""
 
     def record(self) -> dict[str, Any]:
         told = {"type": "trial", **self.__dict__}
-        return told if self.egress else {key: value for key, value in told.items() if key != "egress"}
+        return {key: value for key, value in told.items() if value or key not in ("egress", "packages")}
 
 
 def run_trial(
@@ -110,10 +114,11 @@ def _tried(
 ) -> TrialResult:
     began = time.monotonic()
     try:
-        with open_way_out(settings.egress, folder) as way:
+        with open_way_out(settings.egress, settings.packages, folder) as way:
             result = _solve(task, agent, settings, folder, open_sandbox, way)
             way.close()
-        return replace(result, flags=tuple(dict.fromkeys((*result.flags, *way.flags))), egress=way.record())
+        flags = tuple(dict.fromkeys((*result.flags, *way.flags)))
+        return replace(result, flags=flags, egress=way.record(), packages=way.packages_asked)
     except UsageError:
         raise  # a setting with which no trial can work ends the run
     except AgentSetupError as error:

@@ -24,6 +24,7 @@ from runner import steps
 from runner.child import StepFailed, run_step
 from runner.config import JudgePart, RunConfig
 from runner.entries import Entry, entries, judge_name
+from runner.models import check_models
 from runner.scope import choose
 from runner.standing import LOCK, PlannedEntry, RunPlan, standing
 from runner.watch import View, view, watched
@@ -112,6 +113,8 @@ class _Run:
         if self.config.preflight and (unsolved or unjudged):
             self._preflight()
         if self.config.preflight and any(entry.model for entry in unsolved):
+            self.say("— preflight: every model is asked for one word")
+            check_models(self.config, unsolved, self.say)
             title = "preflight: every start application, before anything is paid for"
             self.step(title, steps.preflight(self.config, only))
         for entry in unsolved:

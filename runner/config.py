@@ -60,6 +60,8 @@ class ConditionsPart(_Part):
     media: Literal["native", "digest"] = "native"
     block: list[str] = Field(default_factory=list)
     """Hosts refused and flagged beside the dataset's own, under `frozen` and `open`."""
+    packages: Literal["none", "mirror"] = "none"
+    side_models: Literal["denied", "mapped"] = "denied"
 
 
 class BudgetPart(_Part):

@@ -21,8 +21,12 @@ def solve(config: RunConfig, entry: Entry, only: list[str], retry: str | None) -
         argv += ["--upstream", entry.upstream]
     if config.gateway:
         argv += ["--gateway", str(config.gateway)]
+    if config.preflight and entry.model:  # asked before the first entry began
+        argv += ["--no-model-check"]
     argv += _changed(config.budget, BudgetPart(), ("max_usd", "max_tokens", "max_requests"))
-    argv += _changed(config.conditions, ConditionsPart(), ("egress", "hosted_tools", "media"))
+    argv += _changed(
+        config.conditions, ConditionsPart(), ("egress", "hosted_tools", "media", "packages", "side_models")
+    )
     if config.conditions.egress == "frozen":
         argv += _frozen(config)
     for host in config.conditions.block:

@@ -39,6 +39,26 @@ def pip_index() -> str:
     return os.environ.get("PIP_INDEX_URL") or _ask("pip3", "config", "get", "global.index-url")
 
 
+def pip_configuration() -> dict[str, str]:
+    """pip's effective values by their bare names (`index-url`, `cert`, `proxy`, `trusted-host` …), as `pip download`
+    takes them: the environment before `download`, `install` and `global`. Empty where there is no pip."""
+    found: dict[str, dict[str, str]] = {}
+    for line in _ask("pip3", "config", "list").splitlines():
+        name, _, value = line.partition("=")
+        section, _, key = name.strip().rpartition(".")
+        found.setdefault(section, {})[key] = value.strip().strip("'\"").replace("\\n", " ").strip()
+    merged: dict[str, str] = {}
+    for section in ("global", "install", "download", ":env:"):
+        merged |= found.get(section, {})
+    return {key: value for key, value in merged.items() if value}
+
+
+def pip_default_index() -> str:
+    """The index that pip asks when nothing is configured, by its own help text; empty where there is no pip."""
+    told = re.search(r"--index-url.*?\(default\s+(https?://[^\s)]+)\)", _ask("pip3", "help", "download"), re.DOTALL)
+    return told[1] if told else ""
+
+
 def apt_sources(suite: str) -> tuple[str, ...]:
     """The `deb` lines apt uses here for Debian's `suite`, its updates and its security archive.
 

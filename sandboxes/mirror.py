@@ -1,7 +1,8 @@
-"""The npm registry mirror: the one thing that an install may reach, GET only, logged and cached.
+"""The package mirror: the one thing that an install may reach, GET only, logged and cached.
 
 `Mirror` runs it as a process of its own that listens on a unix socket in a folder which is mounted into
-builder containers; there `forward.py` makes it http://127.0.0.1:PORT/. By hand:
+containers; there `forward.py` makes it http://127.0.0.1:PORT/. The npm registry always, and on a second
+socket a Python package index where that is wanted. By hand:
 
     python -m sandboxes.mirror --socket /tmp/m/npm.sock --cache ~/.cache/cdb/npm --log mirror.jsonl
 """
@@ -19,6 +20,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,8 +30,14 @@ from sandboxes import own_process
 from sandboxes.sandbox import Mount
 from sandboxes.socket_folder import socket_folder
 
+if TYPE_CHECKING:
+    from aiohttp import web
+
 MOUNTED_AT = "/mirror"
 SOCKET = "npm.sock"
+PYPI_SOCKET = "pypi.sock"
+LONGEST_WHEEL_S = 1800.0
+ERRORS = "stderr.log"
 STOP_S = 5.0
 FRESH_S = 3600.0
 
@@ -40,10 +48,11 @@ class MirrorEntry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     time: float
+    registry: Literal["npm", "pypi"] = "npm"
     client: str
     method: str
     kind: str
-    """`package`, `version`, `tarball`, `ping` or `refused`."""
+    """npm: `package`, `version`, `tarball`, `ping`; pypi: `project`, `file`, `metadata`; both: `refused`."""
     package: str
     item: str
     """Version or file asked for; for `refused` the reason."""
@@ -67,6 +76,8 @@ class Mirror:
         cache: where documents and tarballs are kept; the user's shared cache when not given.
         log: file of JSON lines to append to; a temporary one when not given.
         upstream: the registry's address; the machine's own npm configuration when not given.
+        pypi: answer for Python packages too, on a socket of their own.
+        pypi_upstream: the index's address (of its simple pages); the machine's own pip configuration when not given.
         fresh_s: how old a package document may be before the registry is asked again.
     """
 
@@ -76,9 +87,13 @@ class Mirror:
         cache: Path | None = None,
         log: Path | None = None,
         upstream: str | None = None,
+        pypi: bool = False,
+        pypi_upstream: str | None = None,
         fresh_s: float = FRESH_S,
     ) -> None:
         self._cache = cache or cache_folder("npm")
+        self._pypi_cache = (cache / "pypi" if cache else cache_folder("pypi")) if pypi else None
+        self._pypi_upstream = pypi_upstream
         self._upstream = upstream
         self._fresh_s = fresh_s
         self._log = log
@@ -111,14 +126,21 @@ class Mirror:
                 self._process = self._start(self._folder)
             return Mount(self._folder, MOUNTED_AT, read_only=True)
 
-    def entries(self, client: str) -> list[MirrorEntry]:
-        """What was answered to `client` so far, oldest first."""
+    def check(self) -> None:
+        """Raises InfraError when the process was started and has ended by itself."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                said = own_process.last_words(self._folder.parent / ERRORS) if self._folder else ""
+                raise InfraError(f"the package mirror ended before its time ({self._process.returncode}): {said}")
+
+    def entries(self, client: str | None = None) -> list[MirrorEntry]:
+        """What was answered to `client` (None: to all) so far, oldest first."""
         if self._log is None or not self._log.is_file():
             return []
         found = []
         with self._log.open("rb") as lines:
             for line in lines:
-                if f'"client": "{client}"'.encode() in line:
+                if client is None or f'"client": "{client}"'.encode() in line:
                     try:
                         found.append(MirrorEntry.model_validate_json(line))
                     except ValidationError:
@@ -134,8 +156,12 @@ class Mirror:
         options = ["--socket", str(socket), "--cache", str(self._cache), "--log", str(self._log)]
         options += ["--fresh-s", str(self._fresh_s), "--with-parent"]
         options += ["--upstream", self._upstream] if self._upstream else []
-        errors = own / "stderr.log"
-        return own_process.start("the npm mirror", "sandboxes.mirror", options, errors=errors, stop_s=STOP_S)
+        if self._pypi_cache:
+            (folder / PYPI_SOCKET).unlink(missing_ok=True)
+            options += ["--pypi-socket", str(folder / PYPI_SOCKET), "--pypi-cache", str(self._pypi_cache)]
+            options += ["--pypi-upstream", self._pypi_upstream] if self._pypi_upstream else []
+        errors = own / ERRORS
+        return own_process.start("the package mirror", "sandboxes.mirror", options, errors=errors, stop_s=STOP_S)
 
 
 def _await_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -148,6 +174,7 @@ def _await_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) ->
 async def _serve(options: argparse.Namespace) -> None:
     from aiohttp import web
 
+    from sandboxes.mirror_answer import Log
     from sandboxes.mirror_app import MirrorApp
     from sandboxes.mirror_store import Store
     from sandboxes.mirror_upstream import Upstream, settings
@@ -158,29 +185,53 @@ async def _serve(options: argparse.Namespace) -> None:
         loop.add_signal_handler(number, stop.set)
     if options.with_parent:
         threading.Thread(target=_await_end_of_stdin, args=(loop, stop), daemon=True).start()
-    upstream = Upstream(settings(options.upstream))
     options.log.parent.mkdir(parents=True, exist_ok=True)
-    with options.log.open("ab") as log:
-        mirror = MirrorApp(upstream, Store(options.cache, upstream.address), log, fresh_s=options.fresh_s)
-        runner = web.AppRunner(mirror.application(), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.UnixSite(runner, str(options.socket)).start()
-            options.socket.chmod(0o666)  # the container's user connects; the folder keeps others out
-            print(json.dumps({"ready": True, "socket": str(options.socket)}), flush=True)
-            await stop.wait()
-        finally:
-            await runner.cleanup()
-            await upstream.close()
+    async with contextlib.AsyncExitStack() as held:
+        log = held.enter_context(options.log.open("ab"))
+        upstream = Upstream(settings(options.upstream))
+        held.push_async_callback(upstream.close)
+        store = Store(options.cache, upstream.address)
+        app = MirrorApp(upstream, store, Log(log, "npm"), fresh_s=options.fresh_s).application()
+        await _listen(web.AppRunner(app, access_log=None, shutdown_timeout=1.0), options.socket, held)
+        if options.pypi_socket:
+            app = await _pypi(options, log, held)
+            await _listen(web.AppRunner(app, access_log=None, shutdown_timeout=1.0), options.pypi_socket, held)
+        print(json.dumps({"ready": True, "socket": str(options.socket)}), flush=True)
+        await stop.wait()
+
+
+async def _pypi(options: argparse.Namespace, log: BinaryIO, held: contextlib.AsyncExitStack) -> web.Application:
+    from sandboxes.mirror_answer import Log
+    from sandboxes.mirror_store import Store
+    from sandboxes.mirror_upstream import Upstream
+    from sandboxes.pypi_app import PypiApp
+    from sandboxes.pypi_settings import settings
+
+    upstream = Upstream(settings(options.pypi_upstream), algorithms=("sha256",), longest_s=LONGEST_WHEEL_S)
+    held.push_async_callback(upstream.close)
+    store = Store(options.pypi_cache, upstream.address, "sha256")
+    return PypiApp(upstream, store, Log(log, "pypi"), fresh_s=options.fresh_s).application()
+
+
+async def _listen(runner: web.AppRunner, socket: Path, held: contextlib.AsyncExitStack) -> None:
+    from aiohttp import web
+
+    await runner.setup()
+    held.push_async_callback(runner.cleanup)
+    await web.UnixSite(runner, str(socket)).start()
+    socket.chmod(0o666)  # the container's user connects; the folder keeps others out
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM, or with --with-parent until standard input ends."""
-    parser = argparse.ArgumentParser(prog="python -m sandboxes.mirror", description="GET-only npm registry mirror.")
+    parser = argparse.ArgumentParser(prog="python -m sandboxes.mirror", description="GET-only package mirror.")
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--upstream", help="the registry's address; else the machine's npm configuration")
+    parser.add_argument("--pypi-socket", type=Path, help="answer for Python packages too, on this socket")
+    parser.add_argument("--pypi-cache", type=Path)
+    parser.add_argument("--pypi-upstream", help="the index's address; else the machine's pip configuration")
     parser.add_argument("--fresh-s", type=float, default=FRESH_S)
     parser.add_argument("--with-parent", action="store_true", help="end when standard input does")
     try:

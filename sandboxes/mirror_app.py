@@ -23,15 +23,15 @@ import re
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from aiohttp import web
 
+from sandboxes.mirror_answer import Log, Served, fault
 from sandboxes.mirror_store import Store
 from sandboxes.mirror_upstream import Digests, Missing, Outage, Upstream
 
-HEADER = "x-cdb-mirror"
 PLACEHOLDER = "cdb-mirror:/"
 """Stands for the mirror's own address in kept documents; the address differs from caller to caller."""
 ABBREVIATED = "application/vnd.npm.install-v1+json"
@@ -76,21 +76,10 @@ def parse(method: str, raw_path: str) -> Ask:
     return Ask(client, "refused", item="no package, version or tarball is named by this path")
 
 
-class Served(NamedTuple):
-    """An answer and how it came about: `hit`, `miss`, `stale`, `-`; `note` goes to the log."""
-
-    status: int
-    body: bytes
-    cache: str = "-"
-    kind: str = "application/json"
-    marker: str = ""
-    note: str = ""
-
-
 class MirrorApp:
-    """Handles requests. One per process; writes one JSON line per answer to `log`."""
+    """Handles requests. One per process; every answer goes to `log`."""
 
-    def __init__(self, upstream: Upstream, store: Store, log: BinaryIO, *, fresh_s: float) -> None:
+    def __init__(self, upstream: Upstream, store: Store, log: Log, *, fresh_s: float) -> None:
         self._upstream = upstream
         self._store = store
         self._log = log
@@ -111,18 +100,14 @@ class MirrorApp:
         body = served.body
         if ask.kind in {"package", "version"} and served.status == 200:
             body = body.replace(f'"{PLACEHOLDER}'.encode(), f'"{base}'.encode())
-        self._write({
-            "time": round(time.time(), 3), "client": ask.client, "method": request.method, "kind": ask.kind,
-            "package": ask.name, "item": ask.item, "path": request.rel_url.raw_path[:500],
-            "status": served.status, "cache": served.cache, "bytes": len(body), "marker": served.marker,
-            "note": served.note, "ms": round((time.monotonic() - began) * 1000, 1),
-        })  # fmt: skip
-        headers = {HEADER: served.marker} if served.marker else {}
-        return web.Response(status=served.status, body=body, content_type=served.kind, headers=headers)
+        self._log.write(
+            request, served, body, began, client=ask.client, kind=ask.kind, package=ask.name, item=ask.item
+        )
+        return served.response(body)
 
     async def _serve(self, ask: Ask, *, abbreviated: bool) -> Served:
         if ask.kind == "refused":
-            return _fault(403, "refused", ask.item)
+            return fault(403, "refused", ask.item)
         if ask.kind == "ping":
             return Served(200, b"{}")
         try:
@@ -131,9 +116,9 @@ class MirrorApp:
             short = abbreviated and ask.kind == "package"
             return await self._document(ask.name, ask.item, "short" if short else "full")
         except Missing as error:
-            return _fault(404, "missing", str(error))
+            return fault(404, "missing", str(error))
         except (Outage, OSError) as error:  # OSError: the mirror's own disk
-            return _fault(502, "outage", str(error))
+            return fault(502, "outage", str(error))
 
     async def _document(self, name: str, version: str, kind: str) -> Served:
         key = f"{name}/{version}" if version else name
@@ -160,7 +145,7 @@ class MirrorApp:
         async with self._fetching[name, file]:
             kept = await asyncio.to_thread(self._store.blob, name, file)
             if kept is not None:
-                return Served(200, kept, "hit", "application/octet-stream")
+                return Served(200, await asyncio.to_thread(kept.read_bytes), "hit", "application/octet-stream")
             listing = asyncio.create_task(self._listed(name, file))
             try:
                 with self._store.receiving() as part:
@@ -199,15 +184,6 @@ class MirrorApp:
         except (Missing, Outage):
             return {}
 
-    def _write(self, entry: dict[str, object]) -> None:
-        self._log.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
-        self._log.flush()
-
-
-def _fault(status: int, marker: str, reason: str) -> Served:
-    body = json.dumps({"error": f"mirror: {reason}"}).encode()
-    return Served(status, body, marker=marker, note=reason)
-
 
 def _with_placeholders(name: str, body: bytes) -> bytes:
     """The document with every tarball's address led to the mirror. Raises Outage when it is no document."""
@@ -236,9 +212,9 @@ def _compare(dist: Dist, digests: Digests, file: str) -> bool:
     """True when the digest is the listed one, False when none is listed. Raises Outage when it differs."""
     integrity = [entry for entry in dist.get("integrity", "").split() if entry.startswith("sha512-")]
     if integrity:
-        same = any(_hex(entry[7:]) == digests.sha512 for entry in integrity)
+        same = any(_hex(entry[7:]) == digests.by["sha512"] for entry in integrity)
     elif dist.get("shasum"):
-        same = dist["shasum"].lower() == digests.sha1
+        same = dist["shasum"].lower() == digests.by["sha1"]
     else:
         return False
     if not same:

@@ -1,6 +1,6 @@
 """What the mirror keeps on disk, safe to share by several mirrors at a time.
 
-    ROOT/blobs/ab/abcdef…                        tarballs, named by their sha512
+    ROOT/blobs/ab/abcdef…                        files, named by their digest (npm: sha512, Python: sha256)
     ROOT/REGISTRY/documents/NAME.KIND            a line of JSON (fetched, etag), then the document
     ROOT/REGISTRY/tarballs/NAME/FILE.json        which blob a package's file is
 
@@ -35,7 +35,8 @@ class Document(NamedTuple):
 class Store:
     """The cache of one registry under `root` (made when missing, for this user only)."""
 
-    def __init__(self, root: Path, registry: str) -> None:
+    def __init__(self, root: Path, registry: str, algorithm: str = "sha512") -> None:
+        self._algorithm = algorithm
         self._blobs = root / "blobs"
         self._own = root / hashlib.sha256(registry.encode()).hexdigest()[:16]
         for folder in (self._blobs, self._own):
@@ -54,16 +55,18 @@ class Store:
         line = json.dumps({"fetched": time.time(), "etag": etag}).encode()
         _write(self._document_path(name, kind), line + b"\n" + body)
 
-    def blob(self, name: str, file: str) -> bytes | None:
-        """The tarball's bytes; None when it is not kept, or what is kept is damaged (then it is dropped)."""
+    def blob(self, name: str, file: str) -> Path | None:
+        """Where the file lies; None when it is not kept, or what is kept is damaged (then it is dropped)."""
         try:
-            digest = str(json.loads(self._tarball_path(name, file).read_bytes())["sha512"])
-            content = self._blob_path(digest).read_bytes()
+            digest = str(json.loads(self._tarball_path(name, file).read_bytes())[self._algorithm])
+            path = self._blob_path(digest)
+            with path.open("rb") as content:
+                found = hashlib.file_digest(content, self._algorithm).hexdigest()
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
-        if hashlib.sha512(content).hexdigest() == digest:
-            return content
-        self._blob_path(digest).unlink(missing_ok=True)
+        if found == digest:
+            return path
+        path.unlink(missing_ok=True)
         return None
 
     @contextmanager
@@ -76,13 +79,15 @@ class Store:
         finally:
             Path(name).unlink(missing_ok=True)
 
-    def keep_blob(self, name: str, file: str, received: Path, digests: Digests, *, checked: bool) -> None:
-        """Moves a received tarball in. `checked`: its digest was compared with what the registry lists."""
-        target = self._blob_path(digests.sha512)
+    def keep_blob(self, name: str, file: str, received: Path, digests: Digests, *, checked: bool) -> Path:
+        """Moves a received file in. `checked`: its digest was compared with what the registry lists."""
+        digest = digests.by[self._algorithm]
+        target = self._blob_path(digest)
         target.parent.mkdir(mode=0o700, exist_ok=True)
         received.replace(target)
-        fact = {"sha512": digests.sha512, "size_bytes": digests.size_bytes, "checked": checked}
+        fact = {self._algorithm: digest, "size_bytes": digests.size_bytes, "checked": checked}
         _write(self._tarball_path(name, file), json.dumps(fact).encode())
+        return target
 
     def _document_path(self, name: str, kind: str) -> Path:
         return self._own / "documents" / f"{_file_name(name)}.{kind}"

@@ -1,8 +1,8 @@
 """The registry behind the mirror: which one it is on this machine, and how it is asked.
 
-Address, proxies, certificates and tokens come from the machine's own npm configuration and environment;
-nothing here has a default address. Every failure is one of two kinds, because they mean opposite things
-for a build: `Missing` (the registry answered that there is no such thing: the application's fault) and
+Address, proxies, certificates and tokens come from the machine's own npm configuration and environment (pip's:
+`pypi_settings.py`); nothing here has a default address. Every failure is one of two kinds, because they mean opposite
+things for a build: `Missing` (the registry answered that there is no such thing: the application's fault) and
 `Outage` (anything else: nobody's fault but the machine's or the registry's).
 """
 
@@ -27,7 +27,7 @@ from sandboxes import machine
 
 TRIES = 3
 PAUSES_S = (0.3, 1.0)
-TIMEOUT = aiohttp.ClientTimeout(total=180, connect=15, sock_read=30)
+LONGEST_S = 180.0
 CHUNK_BYTES = 256 * 1024
 MISSING = frozenset({404, 405, 410, 451})
 CERTIFICATE_VARIABLES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CDB_CA_BUNDLE")
@@ -54,18 +54,19 @@ class Settings:
 
 
 class Answer(NamedTuple):
-    """A whole answer: status (200 or 304), entity tag or empty, body."""
+    """A whole answer: status (200 or 304), entity tag or empty, body, its media type and where it came from."""
 
     status: int
     etag: str
     body: bytes
+    kind: str
+    address: str
 
 
 class Digests(NamedTuple):
-    """What arrived: both digests in hex and the number of bytes."""
+    """What arrived: its digests in hex, by algorithm, and the number of bytes."""
 
-    sha512: str
-    sha1: str
+    by: Mapping[str, str]
     size_bytes: int
 
 
@@ -115,13 +116,20 @@ def _credentials(registry: str, files: list[Path]) -> dict[str, str]:
 
 
 class Upstream:
-    """Asks the registry, with bounded tries. One session for the process; close it."""
+    """Asks the registry, with bounded tries. One session for the process; close it.
 
-    def __init__(self, chosen: Settings) -> None:
+    `algorithms`: the digests a download is given; `longest_s`: how long one may take.
+    """
+
+    def __init__(
+        self, chosen: Settings, *, algorithms: tuple[str, ...] = ("sha512", "sha1"), longest_s: float = LONGEST_S
+    ) -> None:
         self.address = chosen.address
         self._headers = dict(chosen.headers)
+        self._algorithms = algorithms
+        timeout = aiohttp.ClientTimeout(total=longest_s, connect=15, sock_read=30)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=24, ssl=_tls(chosen)), timeout=TIMEOUT, trust_env=True
+            connector=aiohttp.TCPConnector(limit=24, ssl=_tls(chosen)), timeout=timeout, trust_env=True
         )
 
     async def close(self) -> None:
@@ -136,36 +144,41 @@ class Upstream:
         """The document at `path` (quoted, no leading slash). Raises Missing, Outage."""
 
         async def read(answer: aiohttp.ClientResponse) -> Answer:
-            return Answer(answer.status, answer.headers.get("ETag", ""), await answer.read())
+            etag, body = answer.headers.get("ETag", ""), await answer.read()
+            return Answer(answer.status, etag, body, answer.content_type, str(answer.url))
 
         headers = {"Accept": accept} | ({"If-None-Match": etag} if etag else {})
-        return await self._ask(path, headers, read)
+        return await self._ask(URL(f"{self.address}/{path}", encoded=True), path, headers, read)
 
     async def download(self, path: str, target: Path) -> Digests:
         """Writes the file at `path` to `target`. Raises Missing, Outage (a full disk is one too)."""
+        return await self.download_from(f"{self.address}/{path}", path, target)
+
+    async def download_from(self, address: str, name: str, target: Path) -> Digests:
+        """The same for a whole address; `name` stands in messages. The registry's token goes to the registry only."""
 
         async def read(answer: aiohttp.ClientResponse) -> Digests:
-            sha512, sha1, size = hashlib.sha512(), hashlib.sha1(usedforsecurity=False), 0
+            sums, size = {name: hashlib.new(name, usedforsecurity=False) for name in self._algorithms}, 0
             with target.open("wb") as file:
                 async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-                    sha512.update(chunk)
-                    sha1.update(chunk)
+                    for one in sums.values():
+                        one.update(chunk)
                     size += len(chunk)
                     file.write(chunk)
-            return Digests(sha512.hexdigest(), sha1.hexdigest(), size)
+            return Digests({name: one.hexdigest() for name, one in sums.items()}, size)
 
-        return await self._ask(path, {"Accept-Encoding": "identity"}, read)
+        return await self._ask(URL(address, encoded=True), name, {"Accept-Encoding": "identity"}, read)
 
     async def _ask(
-        self, path: str, headers: dict[str, str], read: Callable[[aiohttp.ClientResponse], Awaitable[T]]
+        self, url: URL, path: str, headers: dict[str, str], read: Callable[[aiohttp.ClientResponse], Awaitable[T]]
     ) -> T:
-        url = URL(f"{self.address}/{path}", encoded=True)
+        own = self._headers if url.origin() == URL(self.address).origin() else {}
         reason = ""
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(PAUSES_S[attempt - 1])
             try:
-                async with self._session.get(url, headers=self._headers | headers) as answer:
+                async with self._session.get(url, headers=own | headers) as answer:
                     if answer.status in {200, 304}:
                         return await read(answer)
                     reason = f"the registry answered {answer.status} for {path}"

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.errors import CdbError, UsageError
 from verbs.options import Concurrency, Json, answer, progress
+
+if TYPE_CHECKING:
+    from sandboxes.doctor import Check
 
 
 def doctor(
     escape_suite: Annotated[
         bool, typer.Option("--escape-suite", help="Try to get out of a container instead, in over a hundred ways.")
     ] = False,
+    agent: Annotated[str | None, typer.Option(help="Ask this agent's model for one word, too.")] = None,
+    model: Annotated[str | None, typer.Option(help="That model.")] = None,
+    upstream: Annotated[str | None, typer.Option(help="Who answers; by default the model's provider.")] = None,
+    gateway: Annotated[Path | None, typer.Option(help="Upstreams as YAML (docs/gateway.md).")] = None,
     as_json: Json = False,
 ) -> None:
     """What this machine can do and enforce, each fault with its remedy."""
@@ -21,7 +29,11 @@ def doctor(
         return _escape_suite(as_json)
     from sandboxes.doctor import run_checks
 
+    if (agent is None) != (model is None):
+        raise UsageError("--agent and --model go together: the one says how the other is asked")
     found = run_checks()
+    if agent is not None:
+        found = [*found, _model_check(agent, model, upstream, gateway)]
     lines = [
         f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
         for c in found
@@ -29,6 +41,21 @@ def doctor(
     answer(as_json, {"checks": [c._asdict() for c in found]}, lines)
     if not all(c.ok for c in found):
         raise typer.Exit(1)
+
+
+def _model_check(agent: str, model: str | None, upstream: str | None, gateway: Path | None) -> Check:
+    from harness.agents.catalogue import find_agent
+    from harness.model_check import check_wish
+    from harness.models import ModelWish
+    from sandboxes.doctor import Check
+
+    try:
+        found = check_wish(find_agent(agent, model), ModelWish(gateway, upstream))
+    except CdbError as error:
+        return Check(
+            "model", False, str(error), "correct the model's name, its key or its upstream (docs/gateway.md)"
+        )
+    return Check("model", True, found.note or f"{found.model} answers over {found.upstream}", "")
 
 
 def _escape_suite(as_json: bool) -> None:

@@ -41,6 +41,15 @@ def solve(
     media: Annotated[
         str, typer.Option(help="native, or digest: the same texts and frames for every agent.")
     ] = "native",
+    packages: Annotated[
+        str, typer.Option(help="Registries of npm and pip in the container: none, or mirror (read only, logged).")
+    ] = "none",
+    side_models: Annotated[
+        str, typer.Option(help="Calls for another model than --model: denied, or mapped to it. Recorded.")
+    ] = "denied",
+    model_check: Annotated[
+        bool, typer.Option(help="Ask the model for one word first, so that a misspelt one costs no trial.")
+    ] = True,
     attempt: Annotated[int, typer.Option(min=1)] = 1,
     submissions: Annotated[Path | None, typer.Option(help="Put the submissions here instead.")] = None,
     only: Only = "",
@@ -60,6 +69,7 @@ def solve(
     from bench.task import open_solver_inputs
     from harness.agents.catalogue import find_agent
     from harness.models import Conditions, ModelWish, model_settings, open_egress
+    from harness.packages import check_registries
     from harness.run import SolveSettings
     from harness.run import solve as solve_entry
     from sandboxes.canary import check_no_egress
@@ -72,8 +82,10 @@ def solve(
 
     chosen = find_agent(agent, model)
     allowed = tuple(sorted({address(text) for text in allow_private or []}))
-    conditions = Conditions(egress, hosted_tools, media, frozen, tuple(block or ()), allowed)
+    conditions = Conditions(egress, hosted_tools, media, frozen, tuple(block or ()), allowed, packages, side_models)
     conditions.check()
+    if packages == "mirror":
+        check_registries()
     wish = ModelWish(
         gateway, upstream, Caps(usd=max_usd or None, tokens=max_tokens or None, requests=max_requests or None)
     )
@@ -102,6 +114,7 @@ def solve(
             await_engine=lambda give_up: wait_until_up(ENGINE_BACK_S, give_up),
             conditions=conditions,
             models=models,
+            model_check=model_check,
             egress=way_out,
             model_identity=identity,
         )

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from bench.task import Task
-from harness.agents.agent import Launch, MediaKind, ModelAccess, Output, Reported, WireProtocol
-from harness.agents.command_line import CommandLineAgent
-from harness.agents.events import last_event, text
-from harness.agents.media import ATTACHED, attached_by_path, counts, native_media
-from harness.prompt import typed_prompt
-from sandboxes.sandbox import HOME
+from harness.agents.agent import MediaKind, ModelAccess, WireProtocol
+from harness.agents.gemini_family import GeminiFamily
 
 _SETTINGS: dict[str, Any] = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},  # a base URL makes it choose one that fails headless
@@ -20,39 +15,23 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-class GeminiCli(CommandLineAgent):
-    """The request on standard input; files by its `@path`, in an argument of their own behind the request.
-
-    It takes any `@word` for a path, in the request too: it sets a space before it, and adds the file if there is one.
-    """
+class GeminiCli(GeminiFamily):
+    """Takes every kind of file. An answer that repeats itself it takes for a loop: it stops, and says success."""
 
     name: ClassVar[str] = "gemini-cli"
     protocol: ClassVar[WireProtocol] = "gemini"
     modalities: ClassVar[frozenset[MediaKind]] = frozenset({"image", "audio", "video", "document"})
     own_logs: ClassVar[tuple[str, ...]] = (".gemini/tmp",)
+    settings_file: ClassVar[str] = ".gemini/settings.json"
 
-    def _launch(self, task: Task, access: ModelAccess) -> Launch:
-        media = native_media(task, self.modalities)
-        settings = _SETTINGS if access.hosted_tools else {**_SETTINGS, "tools": {"exclude": ["google_web_search"]}}
-        argv = [self.program, "-o", "stream-json", "-y", "-m", access.model]
-        if media:
-            argv += ["--include-directories", f"{HOME}/{ATTACHED}", "-p", attached_by_path(media)]
-        return Launch(
-            argv=argv,
-            env={**access.env, "GEMINI_CLI_TRUST_WORKSPACE": "true", "TERM": "dumb"},
-            home_files={
-                ".gemini/settings.json": json.dumps(settings).encode(),
-                **{one.home_name: one.source for one in media},
-            },
-            stdin=typed_prompt(task).encode("utf-8", "surrogatepass"),
-            passed=counts(media),
-        )
+    def _settings(self, access: ModelAccess) -> Mapping[str, Any]:
+        return _SETTINGS if access.hosted_tools else {**_SETTINGS, "tools": {"exclude": ["google_web_search"]}}
 
-    def reported(self, output: Output) -> Reported:
-        end = last_event(output.stdout, "result")
-        if end is None:
-            return Reported(ok=False, reason="it ended with no result event")
-        failed = end.get("status") != "success"
-        error = end.get("error")
-        why = text(error.get("message") if isinstance(error, dict) else error) or text(end.get("status"))
-        return Reported(ok=not failed, reason=why if failed else "")
+    def _argv(self, access: ModelAccess) -> list[str]:
+        return ["-m", access.model]
+
+    def _env(self, access: ModelAccess) -> Mapping[str, str]:
+        return {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+    def _failed(self, end: Mapping[str, Any]) -> bool:
+        return end.get("status") != "success"

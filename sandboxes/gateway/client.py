@@ -70,6 +70,11 @@ class Gateway:
                 self._process = self._start()
         return TrialGateway(self, policy, folder)
 
+    def listed_models(self, upstream: str, protocol: Protocol) -> list[str]:
+        """The models an upstream says that it has; empty where it says nothing. Raises InfraError."""
+        found: list[str] = self.ask({"do": "models", "upstream": upstream, "protocol": protocol})["models"]
+        return found
+
     def ask(self, message: dict[str, Any], *, deadline_s: float = ANSWER_S) -> dict[str, Any]:
         """Send one control message. Raises UsageError, InfraError."""
         if self._folder is None:

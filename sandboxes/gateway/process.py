@@ -23,6 +23,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from bench.errors import CdbError, InfraError, UsageError
+from sandboxes.gateway.listing import listed_models
 from sandboxes.gateway.policy import GatewayConfig, TrialPolicy
 from sandboxes.gateway.prices import PriceTable
 from sandboxes.gateway.records import Writer
@@ -71,7 +72,9 @@ class GatewayProcess:
             case "close":
                 self._find(told)
                 return {"summary": await self.close_trial(told["id"])}
-        raise UsageError(f"the gateway does not know {told.get('do')!r}; it knows open, summary, close")
+            case "models":
+                return {"models": await listed_models(self._route(told["upstream"]), told["protocol"])}
+        raise UsageError(f"the gateway does not know {told.get('do')!r}; it knows open, summary, close, models")
 
     def _find(self, told: dict[str, Any]) -> _Open:
         found = self._open.get(str(told.get("id")))

@@ -23,7 +23,7 @@ from yarl import URL
 from bench.errors import UsageError
 from sandboxes import machine
 from sandboxes.gateway.pause import Pause
-from sandboxes.gateway.policy import Upstream
+from sandboxes.gateway.policy import Protocol, Upstream
 from sandboxes.gateway.routes import Ask
 
 warnings.filterwarnings("ignore", message="Sending a large body directly")
@@ -157,6 +157,24 @@ class Route:
             proxy=self._proxy,
             allow_redirects=False,
         )
+
+    async def look_up(self, tail: str, protocol: Protocol, most_bytes: int) -> tuple[int, bytes]:
+        """Status and body of a GET below the base address. Raises as `send` does, ValueError for a longer body."""
+        if self._session is None:
+            self._session = _open_session(self.address)
+        versioned = self.address if protocol == "gemini" else self.address.removesuffix("/v1")
+        if protocol.startswith("openai") and urlsplit(versioned).path not in {"", "/"}:
+            versioned, tail = self.address, tail.removeprefix("/v1")
+        headers = self.headers(CIMultiDictProxy(CIMultiDict({"anthropic-version": "2023-06-01"})))
+        address = URL(versioned + tail, encoded=True)
+        async with self._session.get(address, headers=headers, proxy=self._proxy, allow_redirects=False) as answer:
+            body = await answer.content.read(most_bytes)
+            while not answer.content.at_eof():
+                more = await answer.content.read(most_bytes)
+                if len(body) + len(more) > most_bytes:
+                    raise ValueError("the answer is too long")
+                body += more
+            return answer.status, body
 
     async def close(self) -> None:
         if self._session is not None:

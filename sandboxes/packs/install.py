@@ -1,7 +1,8 @@
 """Installing a pack: in a disposable container, from a lock with every digest, no install script run.
 
 npm packages come over the registry mirror's socket. Python packages are downloaded on this machine by pip as it
-is set up here (wheels only: nothing of them runs), and unpacked in a container without any network.
+is set up here (wheels only: nothing of them runs), and unpacked in a container without any network; a package that
+comes as source only is built there (`sources.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from sandboxes.images import image_tag
 from sandboxes.mirror import MOUNTED_AT as MIRROR
 from sandboxes.mirror import SOCKET, Mirror
 from sandboxes.packs.recipe import RECIPES, Recipe, cpu, find_recipe
+from sandboxes.packs.sources import fetch, read_lock
 from sandboxes.packs.store import MOUNTED_AT as PACKS
 from sandboxes.packs.store import RECORD, TREE, Pack, PackRecord, find_pack, installing, packs_folder, remove_pack
 from sandboxes.sandbox import GIB, HOME, WORKSPACE, Exec, Limits, Mount, Sandbox, SandboxSpec, TreePolicy
@@ -100,13 +102,10 @@ def unsuitable(recipe: Recipe) -> str:
     """Why a command line cannot run in the solver image; empty when it can."""
     if recipe.python is None:
         return ""
+    look = f"command -v {recipe.interpreter} > /dev/null || python3 -V"
     with DockerSandbox(_spec(recipe, [])) as box, tempfile.TemporaryDirectory(prefix="cdb-pack-") as scratch:
-        ended = _ended(box, ["python3", "-c", "import sys; print(*sys.version_info[:2])"], Path(scratch), {})
-        has = tuple(int(part) for part in _text(ended.stdout).split())
-    if has == recipe.python:
-        return ""
-    wanted, found = (".".join(map(str, version)) for version in (recipe.python, has))
-    return f"it needs Python {wanted} and the solver image has {found}"
+        has = _text(_ended(box, ["bash", "-c", look], Path(scratch), {}).stdout).strip()
+    return f"it needs Python {'.'.join(map(str, recipe.python))} and the solver image has {has}" if has else ""
 
 
 def _install_npm(recipe: Recipe, tree: Path) -> None:
@@ -130,32 +129,49 @@ def _install_npm(recipe: Recipe, tree: Path) -> None:
 
 
 def _install_pip(recipe: Recipe, tree: Path) -> None:
-    lock = recipe.lock / "requirements.lock"
+    pinned = read_lock(recipe.lock / "requirements.lock")
     with tempfile.TemporaryDirectory(prefix="cdb-pack-") as scratch:
         wheels = Path(scratch) / "wheels"
         wheels.mkdir(mode=0o755)
         Path(scratch).chmod(0o755)
-        _download(recipe, lock, wheels)
+        lock = Path(scratch) / "requirements.lock"
+        lock.write_text("".join(one.text for one in pinned if one.name not in recipe.sources), encoding="utf-8")
+        if lock.stat().st_size:
+            _download(recipe, lock, wheels)
+        sources = fetch([one for one in pinned if one.name in recipe.sources], wheels)
         with DockerSandbox(_spec(recipe, [Mount(wheels, WHEELS)])) as box:
-            programs = Path(scratch) / "programs" / "bin"
-            programs.mkdir(parents=True)
-            starter = programs / Path(recipe.program).name
-            assert recipe.launcher is not None  # every pack of Python packages has one
-            shutil.copyfile(recipe.launcher, starter)
-            starter.chmod(0o755)
-            shutil.copyfile(lock, programs.parent / lock.name)
-            box.put_tree(programs.parent, WORKSPACE)
-            site = f"{WORKSPACE}/site"
-            pip = ["python3", "-m", "pip", "install", "--no-index", "--no-deps", "--require-hashes", "--no-compile"]
-            pip += ["--find-links", WHEELS, "--target", site, "-r", f"{WORKSPACE}/{lock.name}", "-q"]
-            root = f"{PACKS}/{recipe.name}"
-            compile_all = ["python3", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
-            compile_all += ["-s", WORKSPACE, "-p", root, site]
-            ended = _ended(box, pip, Path(scratch), {"PIP_CACHE_DIR": "/tmp/pip", "PIP_NO_INPUT": "1"})
-            if not ended.ok:
-                raise InfraError(_failed(recipe, "pip install", ended, []))
-            _ended(box, compile_all, Path(scratch), {})  # a file that does not compile is compiled by nobody
+            _put_together(box, recipe, lock, sources, Path(scratch))
             box.get_tree(WORKSPACE, tree, _POLICY)
+
+
+def _put_together(box: Sandbox, recipe: Recipe, lock: Path, sources: list[str], scratch: Path) -> None:
+    """Unpack the wheels, build what came as source, and compile, all without a network. Raises InfraError."""
+    programs = scratch / "programs" / "bin"
+    programs.mkdir(parents=True)
+    starter = programs / Path(recipe.program).name
+    assert recipe.launcher is not None  # every pack of Python packages has one
+    launcher = recipe.launcher.read_text(encoding="utf-8")
+    starter.write_text(launcher.replace("python3 -I", f"{recipe.interpreter} -I", 1), encoding="utf-8")
+    starter.chmod(0o755)
+    shutil.copyfile(lock, programs.parent / lock.name)
+    box.put_tree(programs.parent, WORKSPACE)
+    site, built = f"{WORKSPACE}/site", "/tmp/built"
+    pip = ["python3", "-m", "pip", "-q", "install", "--no-index", "--no-deps", "--no-compile", "--target", site]
+    if recipe.python:
+        pip += ["--only-binary", ":all:", "--python-version", ".".join(map(str, recipe.python))]
+    build = ["python3", "-m", "pip", "-q", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", built]
+    steps = [[*pip, "--require-hashes", "--find-links", WHEELS, "-r", f"{WORKSPACE}/{lock.name}"]]
+    if not lock.stat().st_size:
+        steps = []
+    if sources:
+        steps += [[*build, *(f"{WHEELS}/{name}" for name in sources)], [*pip, "--find-links", built, *recipe.sources]]
+    for argv in steps:
+        ended = _ended(box, argv, scratch, {"PIP_CACHE_DIR": "/tmp/pip", "PIP_NO_INPUT": "1"})
+        if not ended.ok:
+            raise InfraError(_failed(recipe, " ".join(argv[2:5]), ended, []))
+    compile_all = [recipe.interpreter, "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
+    compile_all += ["-s", WORKSPACE, "-p", f"{PACKS}/{recipe.name}", site]
+    _ended(box, compile_all, scratch, {})  # a file that does not compile is compiled by nobody
 
 
 def _download(recipe: Recipe, lock: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -37,10 +37,17 @@ class Recipe:
     check: tuple[str, ...] = ("--version",)
     python: tuple[int, int] | None = None
     """The one Python it runs on; None: whatever the solver image has."""
+    sources: tuple[str, ...] = field(default=(), repr=False)
+    """Packages of its lock that come as source only. Not in `repr`, which decides `key`: the lock is in it anyway."""
 
     @property
     def lock(self) -> Path:
         return LOCKS / self.name
+
+    @property
+    def interpreter(self) -> str:
+        """The Python of a pack of Python packages, as a program of the solver image."""
+        return f"python{'.'.join(map(str, self.python))}" if self.python else "python3"
 
     @property
     def launcher(self) -> Path | None:
@@ -86,7 +93,7 @@ _ALL = (
     Recipe("mini-swe-agent", "pip", "mini-swe-agent", "2.4.6", "bin/mini", check=("--help",)),
     Recipe("aider", "pip", "aider-chat", "0.86.2", "bin/aider"),
     Recipe("reference", "pip", "litellm", "1.110.2", "bin/python", check=("--check", "litellm")),
-    Recipe("openhands", "pip", "openhands", "1.16.0", "bin/openhands", python=(3, 12)),
+    Recipe("openhands", "pip", "openhands", "1.16.0", "bin/openhands", python=(3, 12), sources=("func-timeout",)),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 

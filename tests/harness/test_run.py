@@ -13,6 +13,7 @@ from bench.journal import Journal, of_type, read_journal
 from bench.task import Dataset, open_dataset
 from harness.agents.noop import NoopAgent
 from harness.run import MAX_TRIES, SolveSettings, last_trials, solve
+from harness.trial import TrialResult
 
 MakeDataset = Callable[..., Path]
 
@@ -76,7 +77,7 @@ def test_c118_retry_chooses_among_what_is_unscored(
 
 
 def test_c41_no_trial_begins_once_the_run_has_reached_its_cap(dataset: Dataset, tmp_path: Path) -> None:
-    entry = entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "account": {"cost_usd": 4.0}})
+    entry = entry_with(tmp_path, TrialResult("one", "workspace_too_large", account={"cost_usd": 4.0}).record())
     broken = Broken()
     found = solve(dataset, NoopAgent("noop"), settings(tmp_path, run_usd=10.0, spent_usd=6.5), broken, print)
     assert found.outcomes == {"one": "workspace_too_large", "three": "not_started", "two": "not_started"}
@@ -92,7 +93,7 @@ def test_c41_no_trial_begins_once_the_run_has_reached_its_cap(dataset: Dataset, 
 
 
 def test_a_cost_that_is_not_known_holds_no_cap_and_so_ends_the_run(dataset: Dataset, tmp_path: Path) -> None:
-    entry_with(tmp_path, {"case": "one", "outcome": "workspace_too_large", "account": {"cost_usd": None}})
+    entry_with(tmp_path, TrialResult("one", "workspace_too_large", account={"cost_usd": None}).record())
     broken = Broken()
     found = solve(dataset, NoopAgent("noop"), settings(tmp_path, run_usd=10.0), broken, print)
     assert (found.outcomes["two"], broken.opened) == ("not_started", 0)

@@ -55,7 +55,9 @@ def test_an_agent_solves_the_sample_cases_two_at_a_time(
     assert asked == 10  # two calls a case, and none when the same command is given again
     assert json.loads(again.stdout) == told
     lock = json.loads((Path(told["entry"]) / "lock.json").read_text())
-    assert lock["conditions"] == {"egress": "none", "hosted_tools": "off", "media": "native"}
+    assert lock["conditions"] == {
+        "egress": "none", "hosted_tools": "off", "media": "native", "packages": "none", "side_models": "denied",
+    }  # fmt: skip
     assert lock["agent"]["pack"]["version"] == RECIPES[name].version
     assert lock["model"]["upstream"] == "fake"
     manifest = json.loads((Path(told["submissions"]) / "task-board.manifest.json").read_text())
@@ -81,9 +83,36 @@ def test_c144_the_documents_recipe_works_word_for_word(run_cdb: Cdb, tmp_path: P
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert set(told["outcomes"].values()) == {"ok"}
-    assert len(asked) == 5
+    assert len(asked) == 1 + 5  # the model is asked for one word first
     answer = json.loads((tmp_path / told["submissions"] / "task-board" / "answer.json").read_text())
     assert answer["choices"][0]["message"]["content"] == "Done."
+
+
+def test_c137_a_misspelt_model_is_found_by_one_call_and_no_trial_begins(
+    run_cdb: Cdb, tmp_path: Path, packs: None
+) -> None:
+    with ModelServer({"models": ["opus", "sonnet"]}, key="the-real-key") as server:
+        upstream = {"base_url": server.address, "protocols": ["anthropic"], "key_env": "FAKE_KEY"}
+        (tmp_path / "gateway.yaml").write_text(yaml.safe_dump({"upstreams": {"fake": upstream}}))
+        named = [
+            "--agent",
+            "claude-code",
+            "--model",
+            "opsu",
+            "--gateway",
+            tmp_path / "gateway.yaml",
+            "--upstream",
+            "fake",
+        ]
+        solving = ["solve", "--dataset", REPOSITORY / "harness/sample", "--out", tmp_path / "run", *named]
+        done = run_cdb(solving, env={"FAKE_KEY": "the-real-key"})
+        calls = [request for request in server.requests() if request["method"] == "POST"]
+        doctor = run_cdb(["doctor", *named, "--json"], env={"FAKE_KEY": "the-real-key"})
+    assert done.returncode == 2
+    assert "did you mean opus" in done.stderr and "known: opus, sonnet" in done.stderr
+    assert len(calls) == 1 and not (tmp_path / "run").exists()
+    check = next(check for check in json.loads(doctor.stdout)["checks"] if check["name"] == "model")
+    assert (check["ok"], doctor.returncode) == (False, 1) and "did you mean opus" in check["detail"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_looking_often_tells_the_same_as_looking_once(tmp_path: Path) -> None:
             case = f"c{chance.randrange(5)}"
             journal.append(
                 chance.choice([
-                    {"type": "trial", "case": case, "outcome": chance.choice(["ok", "infra_error"]), "cost_usd": 0.25},
+                    {"type": "trial", "case": case, "outcome": chance.choice(["ok", "infra_error"]), "account": {"cost_usd": 0.25}},
                     {"type": "criterion", "case": case, "criterion_index": 1, "verdict": chance.choice(["PASS", None])},
                     {"type": "case", "case": case},
                 ])
@@ -34,6 +34,7 @@ def test_looking_often_tells_the_same_as_looking_once(tmp_path: Path) -> None:
         once.usd,
     )
     assert sum(once.outcomes().values()) == len(once.trials) == 5
+    assert once.usd and once.usd % 0.25 == 0
 
 
 def test_a_torn_line_is_left_for_the_next_look(tmp_path: Path) -> None:
@@ -47,5 +48,5 @@ def test_a_torn_line_is_left_for_the_next_look(tmp_path: Path) -> None:
 
 def test_a_cost_nobody_knows_makes_the_whole_unknown(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_bytes(b'{"type": "trial", "case": "a", "outcome": "ok", "cost_usd": null}\n')
+    path.write_bytes(b'{"type": "trial", "case": "a", "outcome": "ok", "account": {"cost_usd": null}}\n')
     assert Tally(path).read_on().usd is None

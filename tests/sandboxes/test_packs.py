@@ -7,15 +7,19 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_index import Index, serving, source_archive
 from fake_registry import Registry, running
 
 from bench.errors import DataError, InfraError, UsageError
+from sandboxes.packs import install as install_module
 from sandboxes.packs import recipe as recipes
 from sandboxes.packs.install import install, install_all, unsuitable
 from sandboxes.packs.recipe import RECIPES, Recipe, find_recipe
+from sandboxes.packs.sources import read_lock
 from sandboxes.packs.store import find_pack, installing, need_pack, packs_folder
 
 TOOL = '#!/bin/sh\nif [ "$1" = --version ]; then echo tool 1.0.0; fi\n'
@@ -94,8 +98,46 @@ def test_a_registry_that_is_away_is_named_and_the_next_try_goes_on(registry: Reg
 
 
 @pytest.mark.docker
-def test_a_python_that_is_not_there_is_a_reason_not_a_failure() -> None:
-    assert "needs Python 3.12" in unsuitable(RECIPES["openhands"])
+def test_a_package_that_comes_as_source_only_is_built_in_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = (
+        "import pathlib, setuptools\npathlib.Path('/tmp/ran').write_text('x')\n"
+        "setuptools.setup(name='src-tool', version='1.0', py_modules=['src_tool'],"
+        " entry_points={'console_scripts': ['srctool=src_tool:main']})\n"
+    )
+    content = source_archive(
+        "src_tool", "1.0", {"setup.py": setup, "src_tool.py": "def main(): print('built 1.0')\n"}
+    )
+    lock = tmp_path / "locks" / "srctool" / "requirements.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(f"# made by hand\nsrc-tool==1.0 \\\n    --hash=sha256:{hashlib.sha256(content).hexdigest()}\n")
+    monkeypatch.setattr(recipes, "LOCKS", tmp_path / "locks")
+    recipe = Recipe("srctool", "pip", "src-tool", "1.0", "bin/srctool", python=(3, 11), sources=("src-tool",))
+    with serving(Index()) as index:
+        monkeypatch.setenv("CDB_PIP_INDEX", f"{index.address}/simple")
+        index.files["src-tool"] = {"src_tool-1.0.tar.gz": content}
+        pack = install(recipe, lambda _line: None)
+    assert pack.record.said == "built 1.0"
+    assert (pack.folder / "tree/bin/srctool").read_text().startswith("#!/usr/bin/env -S python3.11 -I")
+    assert not Path("/tmp/ran").exists()  # nothing of it ran on this machine
+
+
+def test_a_lock_is_read_entry_by_entry() -> None:
+    pinned = {one.name: one for one in read_lock(RECIPES["openhands"].lock / "requirements.lock")}
+    assert len(pinned) > 150
+    assert RECIPES["openhands"].sources == ("func-timeout",)
+    assert len(pinned["func-timeout"].hashes) == 1
+    assert all(one.hashes for one in pinned.values())
+
+
+@pytest.mark.docker
+def test_a_python_that_is_not_there_is_a_reason_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = unsuitable(RECIPES["openhands"])
+    assert reason.startswith("it needs Python 3.12 and the solver image has Python 3.")
+    assert unsuitable(replace(RECIPES["openhands"], python=(3, 11))) == ""
+    monkeypatch.setattr(install_module, "RECIPES", {"openhands": RECIPES["openhands"]})
+    assert install_all(["all"], lambda _line: None) == ((), {"openhands": reason})
     with pytest.raises(UsageError, match=r"needs Python 3\.12"):
         install_all(["openhands"], lambda _line: None)
 

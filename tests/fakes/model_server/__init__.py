@@ -15,6 +15,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 
 def say(text: str) -> dict[str, Any]:
@@ -64,9 +65,15 @@ class ModelServer:
         """Replace the script and forget what arrived."""
         self._ask("/_scenario", "PUT", json.dumps(scenario).encode())
 
-    def requests(self) -> list[dict[str, Any]]:
+    def open_stage(self, name: str, scenario: dict[str, Any], key: str = "") -> str:
+        """Play another script at an address of its own, which is returned."""
+        self._ask(f"/_stage/{name}/_scenario?{urlencode({'key': key})}", "PUT", json.dumps(scenario).encode())
+        return f"{self.address}/_stage/{name}"
+
+    def requests(self, stage: str = "") -> list[dict[str, Any]]:
         """What arrived, in order: n, at, method, path, headers (list of pairs), body (text), sha256, bytes, ended."""
-        found: list[dict[str, Any]] = json.loads(self._ask("/_requests", "GET", None))
+        path = f"/_stage/{stage}/_requests" if stage else "/_requests"
+        found: list[dict[str, Any]] = json.loads(self._ask(path, "GET", None))
         return found
 
     def _ask(self, path: str, method: str, body: bytes | None) -> bytes:

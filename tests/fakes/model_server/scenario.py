@@ -4,7 +4,8 @@ A scenario is JSON (see `docs/gateway.md`):
 
     {"turns": [[{"run": "echo hi > a.txt"}], [{"text": "Done."}]],
      "faults": [{"at": 0, "times": 2, "status": 429, "retry_after": 3}],
-     "usage": {"input": 1000, "output": 50}, "match": "words of the prompt", "model_answered": "m-2026"}
+     "usage": {"input": 1000, "output": 50}, "match": "words of the prompt", "model_answered": "m-2026",
+     "models": ["the", "only", "ones", "there", "are"]}
 
 The turn is told from the request itself (ids of earlier tool calls, else the number of assistant messages),
 so that one server plays for many trials at once and a client that asks again gets the same turn again.
@@ -91,12 +92,14 @@ class Scenario:
     match: str = ""
     model_answered: str = ""
     events: int = 3
+    models: list[str] = field(default_factory=list)
+    """Those that are listed, and then no other exists; empty: any name will do and none is listed."""
     calls: int = 0
     """Model calls answered so far."""
 
     @classmethod
     def read(cls, name: str, told: dict[str, Any]) -> Scenario:
-        known = {"turns", "faults", "usage", "match", "model_answered", "events"}
+        known = {"turns", "faults", "usage", "match", "model_answered", "events", "models"}
         if told.keys() - known:
             raise ValueError(f"scenario {name}: unknown keys {sorted(told.keys() - known)}; known: {sorted(known)}")
         turns = [turn if isinstance(turn, list) else [turn] for turn in told.get("turns", [{"text": "Done."}])]
@@ -108,6 +111,7 @@ class Scenario:
             match=told.get("match", ""),
             model_answered=told.get("model_answered", ""),
             events=told.get("events", 3),
+            models=told.get("models", []),
         )
 
     def next_fault(self) -> Fault:

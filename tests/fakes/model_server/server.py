@@ -1,6 +1,8 @@
 """The scripted model server's HTTP side: four protocols, faults, and a record of everything it was sent.
 
-`GET /_requests` gives what arrived (one object a request), `PUT /_scenario` replaces what is played.
+`GET /_requests` gives what arrived (one object a request), `PUT /_scenario` replaces what is played. Every path also
+exists behind `/_stage/NAME`: stages know nothing of each other, so that one server plays for many trials at once
+(`PUT …/_scenario?key=KEY` opens one).
 """
 
 from __future__ import annotations
@@ -13,72 +15,93 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from fakes.model_server.protocols import ANTHROPIC, CHAT, GEMINI, RESPONSES, Protocol, Reply
-from fakes.model_server.scenario import Fault, choose, read_scenarios
+from fakes.model_server.scenario import Fault, Scenario, choose, read_scenarios
 
 GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)\Z")
+STAGE_PATH = re.compile(r"(?:/_stage/([A-Za-z0-9_-]+))?(/.*)\Z")
 MAX_REQUEST_BYTES = 256 * 1024 * 1024
+
+
+@dataclass
+class Stage:
+    """What is played, to whom who has the key, and what arrived."""
+
+    scenarios: list[Scenario]
+    key: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
 
 
 class ModelApp:
     """One server. With `folder`, each body goes to FOLDER/NNNN.body and the rest to FOLDER/requests.jsonl."""
 
     def __init__(self, told: dict[str, Any], folder: Path | None, *, key: str = "") -> None:
-        self._scenarios = read_scenarios(told)
+        self._stages = {"": Stage(read_scenarios(told), key)}
         self._folder = folder
-        self._key = key
-        self._requests: list[dict[str, Any]] = []
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=MAX_REQUEST_BYTES)
-        app.router.add_get("/_requests", self._told)
-        app.router.add_put("/_scenario", self._replace)
         app.router.add_route("*", "/{path:.*}", self._handle)
         return app
 
-    async def _told(self, _request: web.Request) -> web.Response:
-        return web.json_response(self._requests)
-
-    async def _replace(self, request: web.Request) -> web.Response:
-        self._scenarios = read_scenarios(await request.json())
-        self._requests.clear()
-        return web.json_response({"ok": True})
-
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        found = STAGE_PATH.match(request.path)
+        assert found is not None
+        name, path = found[1] or "", found[2]
+        if (request.method, path) == ("PUT", "/_scenario"):
+            known = self._stages.get(name)
+            key = request.query.get("key", known.key if known else "")
+            self._stages[name] = Stage(read_scenarios(await request.json()), key)
+            return web.json_response({"ok": True})
+        stage = self._stages.get(name)
+        if stage is None:
+            return web.json_response(CHAT.error(404, f"no stage {name}"), status=404)
+        if (request.method, path) == ("GET", "/_requests"):
+            return web.json_response(stage.requests)
+        return await self._play(request, path, stage)
+
+    async def _play(self, request: web.Request, path: str, stage: Stage) -> web.StreamResponse:
         raw = await request.read()
-        record = self._record(request, raw)
-        gemini = GEMINI_PATH.match(request.path)
-        kind = request.method, gemini[2] if gemini else request.path
-        if self._key and self._key not in json.dumps(record["headers"]):
+        record = self._record(request, raw, stage)
+        gemini = GEMINI_PATH.match(path)
+        kind = request.method, gemini[2] if gemini else path
+        if stage.key and stage.key not in json.dumps(record["headers"]):
             return web.json_response(CHAT.error(401, "the key is wrong"), status=401)
         match kind:
             case "POST", "/v1/messages":
-                return await self._answer(request, raw, record, ANTHROPIC)
+                return await self._answer(request, raw, record, stage, ANTHROPIC)
             case "POST", "/v1/messages/count_tokens":
                 return web.json_response({"input_tokens": max(1, len(raw) // 4)})
             case "POST", "/v1/chat/completions":
-                return await self._answer(request, raw, record, CHAT)
+                return await self._answer(request, raw, record, stage, CHAT)
             case "POST", "/v1/responses":
-                return await self._answer(request, raw, record, RESPONSES)
+                return await self._answer(request, raw, record, stage, RESPONSES)
             case "POST", "countTokens":
                 return web.json_response({"totalTokens": max(1, len(raw) // 4)})
             case "POST", ("generateContent" | "streamGenerateContent") as verb:
                 assert gemini is not None
-                return await self._answer(request, raw, record, GEMINI, gemini[1], verb == "streamGenerateContent")
+                streamed = verb == "streamGenerateContent"
+                return await self._answer(request, raw, record, stage, GEMINI, gemini[1], streamed)
             case "GET", "/v1/models" | "/v1beta/models":
-                return web.json_response({"object": "list", "data": [], "models": []})
-        return web.json_response(CHAT.error(404, f"no such path: {request.path}"), status=404)
+                listed = stage.scenarios[0].models
+                told = {
+                    "data": [{"id": name} for name in listed],
+                    "models": [{"name": f"models/{n}"} for n in listed],
+                }
+                return web.json_response({"object": "list", **told})
+        return web.json_response(CHAT.error(404, f"no such path: {path}"), status=404)
 
-    def _record(self, request: web.Request, raw: bytes) -> dict[str, Any]:
+    def _record(self, request: web.Request, raw: bytes, stage: Stage) -> dict[str, Any]:
         record: dict[str, Any] = {
-            "n": len(self._requests),
+            "n": len(stage.requests),
             "at": time.time(),
             "method": request.method,
             "path": request.raw_path,
@@ -88,7 +111,7 @@ class ModelApp:
             "body": raw.decode("utf-8", "surrogateescape") if len(raw) < 1_000_000 and not self._folder else None,
             "ended": "",
         }
-        self._requests.append(record)
+        stage.requests.append(record)
         if self._folder:
             (self._folder / f"{record['n']:04d}.body").write_bytes(raw)
             with (self._folder / "requests.jsonl").open("a", encoding="utf-8") as lines:
@@ -100,13 +123,16 @@ class ModelApp:
         request: web.Request,
         raw: bytes,
         record: dict[str, Any],
+        stage: Stage,
         protocol: Protocol,
         model: str = "",
         stream: bool | None = None,
     ) -> web.StreamResponse:
         body = json.loads(raw)
         model = model or str(body.get("model", ""))
-        scenario = choose(self._scenarios, model, raw)
+        scenario = choose(stage.scenarios, model, raw)
+        if scenario.models and model not in scenario.models:
+            return web.json_response(protocol.error(404, f"The model {model!r} does not exist"), status=404)
         fault = scenario.next_fault()
         if fault.status:
             headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}

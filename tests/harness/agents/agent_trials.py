@@ -7,16 +7,20 @@ import json
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from fakes.model_server import run, say
 
 from bench.submission import SubmissionManifest
+from bench.task import Task, read_task
+from harness.agents.agent import Agent
 from harness.agents.catalogue import COMMAND_LINES
 from harness.trial import TrialResult
+from sandboxes.gateway.policy import Caps
 from sandboxes.gateway.records import CallRecord, read_calls
 from sandboxes.packs.recipe import RECIPES
 from sandboxes.packs.store import find_pack
@@ -25,6 +29,8 @@ KEY = "sk-ant-the-operators-real-key-0123456789"
 MODEL = "claude-fake-9"
 FOUR = ("claude-code", "codex", "gemini-cli", "mini-swe-agent")
 ALL = tuple(COMMAND_LINES) if os.environ.get("CDB_ALL_AGENTS") else FOUR
+OTHERS = tuple(name for name in ALL if name not in FOUR)
+Test = TypeVar("Test", bound=Callable[..., None])
 FINISH = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 
@@ -44,6 +50,52 @@ def png(width: int = 64, height: int = 48) -> bytes:
 
 PICTURE = png()
 PHOTO = png(50, 70)
+
+
+@dataclass(frozen=True)
+class Play:
+    """One trial of an agent (a name, or one that is made already) against a scripted model."""
+
+    agent: str | Agent
+    scenario: dict[str, Any]
+    request: str = "Please change it."
+    timeout_s: float = 120
+    caps: Caps = Caps(usd=10, tokens=10_000_000, requests=100)  # noqa: RUF009  (frozen)
+    grace_s: float = 5.0
+    key_required: str = KEY
+    waits: bool = False
+    """It does nothing for most of its time, and is played beside the others."""
+    case: Callable[[Path], Task] | None = None
+    """Makes the task in a folder; None: a page with an annotation and a photo."""
+
+
+def played(make: Callable[..., Play]) -> Callable[[Test], Test]:
+    """Marks a test of what a trial left (fixture `seen`). `make` gets those of the test's parameters that it names.
+
+    Tests with the same `make` and parameters share one trial, and all trials of a session run several at a time: most
+    of a trial is waiting.
+    """
+
+    def mark(test: Test) -> Test:
+        test.play = make  # type: ignore[attr-defined]
+        return test
+
+    return mark
+
+
+def make_task(folder: Path, request: str = "Please change it.") -> Task:
+    """A one-page application with an annotation and a photo."""
+    case = folder / "cases" / "one"
+    files = {
+        "index.html": b"<h1>Hi</h1>\n",
+        "_annotations/page, marked.png": PICTURE,
+        "_attachments/photo \u00e9.png": PHOTO,
+    }
+    for name, content in files.items():
+        (case / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (case / "project" / name).write_bytes(content)
+    (case / "user_queries.json").write_text(json.dumps([{"text": request}]))
+    return read_task(case)
 
 
 @dataclass
@@ -80,8 +132,11 @@ class Seen:
 
 def need(name: str) -> None:
     """Fails for one of the four that the suite stands on, skips another that is not installed."""
-    if find_pack(RECIPES[name]) is None:
+    recipe = RECIPES[name]
+    if find_pack(recipe) is None:
         message = f"{name} is not installed: cdb agents install {name} (scripts/test does it)"
+        if recipe.python:
+            message = f"{name} is not installed: it needs {recipe.interpreter}, which the solver image has not"
         pytest.fail(message) if name in FOUR else pytest.skip(message)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -10,20 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_trials import KEY, MODEL, PHOTO, PICTURE, Seen, need
-from fakes.model_server import ModelServer
+from agent_trials import Play, Seen, make_task
+from stage import Stage, open_stage
 
 from bench.cache import cache_folder
-from bench.submission import check_seal, read_manifest
-from bench.task import Task, read_task
+from bench.task import Task
 from harness.agents.agent import Agent
-from harness.agents.catalogue import COMMAND_LINES
-from harness.line import ModelSettings
-from harness.trial import TrialSettings, run_trial
-from sandboxes.docker_sandbox import DockerSandbox
-from sandboxes.gateway.client import Gateway
-from sandboxes.gateway.policy import Caps, GatewayConfig, ModelRule, Price, Upstream
-from sandboxes.images import image_tag
 
 USERS_PACKS = cache_folder("agents")
 """Taken before the suite gets a cache of its own: packs are hundreds of megabytes."""
@@ -37,75 +28,30 @@ def packs(own_cache: None) -> None:
         shown.symlink_to(USERS_PACKS, target_is_directory=True)
 
 
+@pytest.fixture(scope="session")
+def stage(packs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with open_stage(tmp_path_factory.mktemp("stage")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def seen(request: pytest.FixtureRequest, stage: Stage) -> Seen:
+    """What the test's own trial (`@played`) left."""
+    stage.announce(request.session.items)
+    return stage.seen(request.node)
+
+
 @pytest.fixture
 def task(tmp_path: Path) -> Callable[..., Task]:
     """A one-page application with an annotation and a photo; the request is what the caller says."""
-
-    def make(request: str = "Please change it.") -> Task:
-        folder = tmp_path / "cases" / "one"
-        files = {
-            "index.html": b"<h1>Hi</h1>\n",
-            "_annotations/page, marked.png": PICTURE,
-            "_attachments/photo \xc3\xa9.png".encode("latin-1").decode("utf-8"): PHOTO,
-        }
-        for name, content in files.items():
-            (folder / "project" / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "project" / name).write_bytes(content)
-        (folder / "user_queries.json").write_text(json.dumps([{"text": request}]))
-        return read_task(folder)
-
-    return make
+    return lambda *request: make_task(tmp_path, *request)
 
 
 @pytest.fixture
-def trial(
-    tmp_path: Path, task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Seen]]:
-    """Runs one trial of an agent (a name, or one that is made already) against a scripted model."""
-    monkeypatch.setenv("FAKE_KEY", KEY)
+def trial(stage: Stage) -> Callable[..., Seen]:
+    """Runs one trial here and now, for a test that makes its agent itself."""
 
-    def go(
-        agent: str | Agent,
-        scenario: dict[str, Any],
-        *,
-        request: str = "Please change it.",
-        timeout_s: float = 90,
-        caps: Caps | None = None,
-        grace_s: float = 5.0,
-        key_required: str = KEY,
-        case: Task | None = None,
-    ) -> Seen:
-        if isinstance(agent, str):
-            need(agent)
-            agent = COMMAND_LINES[agent](MODEL)
-        said: list[str] = []
-        folder = tmp_path / "runs" / agent.name / "1"
-        upstream_key = {"key_env": "FAKE_KEY"}
-        with ModelServer(scenario, key=key_required) as server:
-            upstreams = {
-                "fake": Upstream(base_url=server.address, auth="bearer", **upstream_key),
-            }
-            rule = ModelRule(asked=MODEL, upstream="fake", price=Price(input=3.0, output=15.0))
-            with Gateway(GatewayConfig(upstreams=upstreams)) as gateway:
-                settings = TrialSettings(
-                    run="test",
-                    image=image_tag("solver"),
-                    submissions=tmp_path / "submissions",
-                    timeout_s=timeout_s,
-                    models=ModelSettings(
-                        gateway,
-                        (rule,),
-                        caps or Caps(usd=10, tokens=10_000_000, requests=100),
-                        secrets=(KEY,),
-                        budget_grace_s=grace_s,
-                    ),
-                    report=said.append,
-                )
-                result = run_trial(case or task(request), agent, settings, folder, DockerSandbox)
-            requests = server.requests()
-        manifest = read_manifest(settings.submissions, result.case)
-        if manifest:
-            check_seal(settings.submissions, manifest)
-        return Seen(result, manifest, settings.submissions, folder, requests, said)
+    def go(agent: Agent, scenario: dict[str, Any], **settings: Any) -> Seen:
+        return stage.play(Play(agent, scenario, **settings))
 
-    yield go
+    return go

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from agent_trials import ALL, PHOTO, PICTURE, Seen, base64_of, script
+from agent_trials import ALL, PHOTO, PICTURE, Play, Seen, base64_of, make_task, played, script
 
 from bench.media.settings import Settings
 from bench.task import Dataset, Task
@@ -16,15 +16,21 @@ from harness.digests import hashes, with_digests
 pytestmark = pytest.mark.docker
 
 
-@pytest.mark.parametrize("name", sorted({*ALL, "aider"}))
-def test_the_photo_is_a_digest_and_only_the_annotation_is_native(
-    trial: Callable[..., Seen], task: Callable[..., Task], name: str
-) -> None:
-    plain = task()
+def _with_digests(folder: Path) -> Task:
+    plain = make_task(folder)
     dataset = with_digests(Dataset(plain.folder, "one", (plain,), ("one",)), Settings(), lambda _line: None)
-    seen = trial(name, {"turns": script(name, "echo hello > hello.txt")}, case=dataset.tasks[0])
+    return dataset.tasks[0]
+
+
+def _digests(name: str) -> Play:
+    return Play(name, {"turns": script(name, "echo hello > hello.txt")}, case=_with_digests)
+
+
+@pytest.mark.parametrize("name", sorted({*ALL, "aider"}))
+@played(_digests)
+def test_the_photo_is_a_digest_and_only_the_annotation_is_native(seen: Seen, name: str, tmp_path: Path) -> None:
     assert (seen.result.outcome, seen.result.reason) == ("ok", "")
-    assert seen.result.digests == hashes(dataset.tasks[0])
+    assert seen.result.digests == hashes(_with_digests(tmp_path))
     assert "/home/agent/digest/01-photo-.png/digest.md" in seen.prompts[0]
     assert base64_of(PHOTO) not in "".join(seen.prompts)
     if "image" in COMMAND_LINES[name]("m").modalities and name != "qwen-code":  # which re-encodes pictures
