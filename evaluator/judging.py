@@ -59,7 +59,7 @@ def judge_all(
     for all of them; by default the judging's own. `frozen`: the store that answers what applications ask of other
     addresses (`cdb dataset freeze`); a condition, named by its digest. `retry`: only criteria that infrastructure
     (`infra`) or the judge (`judge`) left without a verdict, or those of this case; None: everything unfinished.
-    `evidence`: how closely applications are looked at and how much of it is kept; judges see it, so it is in the lock.
+    `evidence`: how closely applications are looked at and how much is kept; judges see it, so it is in the lock.
 
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.

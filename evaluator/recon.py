@@ -1,7 +1,7 @@
 """A first look at both applications without any model: pictures, accessibility snapshot, console.
 
-Above the evidence level `minimal` also a closer one (`evaluator.first_look`): over time, states, flows, accessibility,
-media, and what differs.
+Above the evidence level `minimal` also a closer one (`evaluator.first_look`): over time, states, flows,
+accessibility, media, and what differs.
 """
 
 from __future__ import annotations
