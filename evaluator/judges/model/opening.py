@@ -78,7 +78,7 @@ class Opening:
             shown = _room(found.read_text(encoding="utf-8", errors="replace"), MAX_FOUND_CHARS)
             sections.append(
                 "# What differs between start and submission\n\nFound by the harness without a model: pictures, "
-                "texts, controls, failed requests, accessibility (axe-core), and flows of the start that no longer work.\n\n"
+                "texts, controls, failed requests, accessibility (axe-core), flows of the start that are lost.\n\n"
                 + fence.data("differences", shown)
             )
         if self.speaks:
