@@ -19,9 +19,10 @@ def doctor(
     """What this machine can do and enforce, each fault with its remedy."""
     if escape_suite:
         return _escape_suite(as_json)
+    from evaluator.browser_check import check_browser
     from sandboxes.doctor import run_checks
 
-    found = run_checks()
+    found = (*run_checks(), check_browser())
     lines = [
         f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
         for c in found

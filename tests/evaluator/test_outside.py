@@ -15,6 +15,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from bench.errors import InfraError
 from evaluator import browser as browser_module
+from evaluator import browser_check
 from evaluator.browser import PageHung
 from evaluator.browser_tools.effects import NetworkLog
 from evaluator.browser_tools.media_states import media_states
@@ -149,6 +150,28 @@ def test_camera_and_microphone_are_there_and_give_pictures_and_sound(browser: Si
         (camera,) = media_states(Stage(visit)).media
     assert loud == "running"  # a context that needed a click would be suspended
     assert (camera.source, camera.state, camera.frames_advance) == ("a stream", "playing", True)
+
+
+def test_c80_c81_the_doctor_names_what_the_browser_cannot_play_or_draw(browser: SidecarBrowser) -> None:
+    with browser.open() as visit:
+        visit.goto("/worker.js")
+        found = browser_check.lacking(visit)
+        visit.page.evaluate(
+            """() => {
+                HTMLMediaElement.prototype.canPlayType = kind => kind.includes('avc1') ? '' : 'probably';
+                const draw = OffscreenCanvasRenderingContext2D.prototype.fillText;
+                OffscreenCanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+                    draw.call(this, /[中文かな한글]/u.test(text) ? '\ue123' : text, x, y);
+                };
+            }"""
+        )
+        broken = browser_check.lacking(visit)
+    # The application has none of the clips, which is what a browser that plays nothing looks like.
+    assert [one.partition(":")[0] for one in found] == [f"{name} does not play" for name in browser_check.SAMPLES]
+    assert "no codec for H.264 and AAC" in broken
+    assert any(one.endswith("fonts-noto-cjk is missing") for one in broken)
+    assert not any("emoji" in one for one in broken)
+    assert not browser_check.judged(broken, "Chromium 1", sandbox=True).ok
 
 
 def test_a_browser_that_answers_nothing_any_more_is_given_up_as_the_machines_fault(
