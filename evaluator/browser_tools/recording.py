@@ -59,7 +59,6 @@ def record(stage: Stage, seconds: float, during: Callable[[], None] = lambda: No
     The first and the last frame are kept, and between them those that differ most from the one before, in order.
     """
     page, reel = stage.page, _Reel()
-    first = page.screenshot(type="jpeg", quality=QUALITY, timeout=8_000)
     page.screencast.start(on_frame=reel.take, size=FRAME_PX, quality=QUALITY)  # type: ignore[arg-type]
     try:
         during()
@@ -68,7 +67,7 @@ def record(stage: Stage, seconds: float, during: Callable[[], None] = lambda: No
     finally:
         if not (stage.visit.hung or stage.visit.crashed or page.is_closed()):
             page.screencast.stop()
-    frames = [(0.0, first), *reel.frames]
+    frames = reel.frames or [(0.0, page.screenshot(type="jpeg", quality=QUALITY, timeout=8_000))]
     changes = _changes([jpeg for _, jpeg in frames])
     kept = sorted(_chosen(changes, most))
     shots = [FrameShot(at_s=round(frames[n][0], 2), changed=changes[n]) for n in kept]

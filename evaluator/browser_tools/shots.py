@@ -19,8 +19,8 @@ from evaluator.witness import Target
 MAX_SIDE_PX = 2_000
 MAX_BYTES = 3_500_000
 TILE_PX = 1_500
-MAX_PAGE_PX = 16_000
-"""Chromium draws no taller picture whole; what lies below is seen by tiles."""
+MAX_PAGE_PX = (3_000, 16_000)
+"""Chromium draws no taller picture whole; what lies beyond is seen by stretches."""
 QUALITIES = (72, 45, 20)
 SHOT_MS = 8_000
 _ROOM_PX = 8
@@ -100,7 +100,8 @@ def tiles(stage: Stage, most: int = 12) -> list[Picture]:
 def whole(stage: Stage) -> bytes:
     """The whole page in one JPEG, up to `MAX_PAGE_PX` high: for people, not within a judge's limits."""
     size = page_size(stage)
-    clip: FloatRect = {"x": 0, "y": 0, "width": size.width, "height": min(size.height, MAX_PAGE_PX)}
+    width, height = min(size.width, MAX_PAGE_PX[0]), min(size.height, MAX_PAGE_PX[1])
+    clip: FloatRect = {"x": 0, "y": 0, "width": width, "height": height}
     return stage.page.screenshot(type="jpeg", quality=80, full_page=True, clip=clip, timeout=3 * SHOT_MS)
 
 

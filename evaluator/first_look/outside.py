@@ -29,7 +29,7 @@ _NOTE = f"""(() => {{
     for (const address of servers.length ? servers : ['no server']) note('webrtc', address);
   }});
   if (navigator.serviceWorker) {{
-    wrap(ServiceWorkerContainer.prototype, 'register', ([script]) => note('service_worker', script));
+    wrap(navigator.serviceWorker, 'register', ([script]) => note('service_worker', script));
   }}
 }})();"""
 _READ = f"""() => {{

@@ -107,10 +107,7 @@ def _state(stage: Stage, step: dict[str, Any], before: list[str]) -> State:
             state.problem = str(why)
             return state
         except PlaywrightError as error:
-            if stage.visit.crashed or not stage.visit.context.pages:
-                state.problem = "the page crashed or closed itself"
-            else:
-                state.problem = why_not(stage, action, error)[:300]
+            state.problem = _problem(stage, action, error)
             return state
     try:
         seen = _lines(stage)
@@ -125,6 +122,16 @@ def _state(stage: Stage, step: dict[str, Any], before: list[str]) -> State:
         state.problem = str(error).splitlines()[0][:300]
     state.changed = bool(state.shows) or state.path not in ("", _opening(stage))
     return state
+
+
+def _problem(stage: Stage, action: Action, error: PlaywrightError) -> str:
+    if stage.visit.crashed or not stage.visit.context.pages:
+        return "the page crashed or closed itself"
+    try:
+        with stage.visit.within(ACTION_S):
+            return why_not(stage, action, error)[:300]
+    except (PlaywrightError, PageHung):  # the page is going; the error's own words are all there is
+        return error.message.splitlines()[0][:300]
 
 
 def _opening(stage: Stage) -> str:

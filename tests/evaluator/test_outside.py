@@ -80,7 +80,7 @@ def test_nothing_an_application_does_reaches_anything_but_itself_and_all_of_it_i
             watch_outside(visit)
             visit.goto(f"/?host=172.17.0.1:{listener.port}")
             first = visit.context.pages[0]
-            first.wait_for_function("document.querySelectorAll('#came li').length >= 18", timeout=15_000)
+            first.wait_for_function("document.querySelectorAll('#came li').length === 17", timeout=15_000)
             came = first.locator("#came li").all_inner_texts()
             asked = {(one.kind, one.address) for one in outside(Stage(visit))}
         assert listener.heard == []
