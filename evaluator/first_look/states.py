@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from playwright.sync_api import Error as PlaywrightError
 
@@ -95,33 +95,34 @@ def _tried(stage: Stage, steps: list[dict[str, Any]], before: list[str], until: 
 
 def _state(stage: Stage, step: dict[str, Any], before: list[str]) -> State:
     state = State(action=step)
-    for action in program_of(step):
-        try:
-            with stage.visit.within(ACTION_S):
-                act(stage, action)
-                stage.visit.settle()
-        except PageHung:
-            state.problem = "the page stopped answering"
-            return state
-        except NotShown as why:
-            state.problem = str(why)
-            return state
-        except PlaywrightError as error:
-            state.problem = _problem(stage, action, error)
-            return state
     try:
-        seen = _lines(stage)
+        for action in program_of(step):
+            if problem := _taken(stage, action):
+                state.problem = problem
+                return state
         known = set(before)
-        state.shows = [line for line in seen if line not in known][:MAX_SHOWN]
-        parts = urlsplit(stage.page.url)
-        state.path = (
-            parts.path + (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
-        )[:300]
+        state.shows = [line for line in _lines(stage) if line not in known][:MAX_SHOWN]
+        state.path = urlunsplit(("", "", *urlsplit(stage.page.url)[2:]))[:300]
         state.title = stage.page.title()[:200]
-    except (PlaywrightError, PageHung) as error:
-        state.problem = str(error).splitlines()[0][:300]
+    except PageHung:
+        state.problem = "the page stopped answering"
+    except PlaywrightError as error:
+        state.problem = error.message.splitlines()[0][:300]
     state.changed = bool(state.shows) or state.path not in ("", _opening(stage))
     return state
+
+
+def _taken(stage: Stage, action: Action) -> str:
+    """Why the action could not be taken; empty when it was. Raises PageHung."""
+    try:
+        with stage.visit.within(ACTION_S):
+            act(stage, action)
+            stage.visit.settle()
+    except NotShown as why:
+        return str(why)
+    except PlaywrightError as error:
+        return _problem(stage, action, error)
+    return ""
 
 
 def _problem(stage: Stage, action: Action, error: PlaywrightError) -> str:
