@@ -18,7 +18,7 @@ from evaluator.applications import Applications
 from evaluator.browser import AppBrowser
 from evaluator.evidence.har import MAX_BODY_BYTES, cap_bodies
 from evaluator.evidence.levels import FULL, depth_of, level_named
-from evaluator.evidence.store import Manifest, check_evidence, keep_evidence, keep_pair, kind_of
+from evaluator.evidence.store import Kept, Manifest, check_evidence, keep_evidence, keep_pair, kind_of
 from evaluator.first_look.accessibility import axe_version
 from evaluator.first_look.facts import ClosePage, Differences, Flow, State
 from evaluator.first_look.flows import witness_of
@@ -276,3 +276,10 @@ def test_a_state_becomes_a_witness_only_where_something_can_be_checked() -> None
 )  # fmt: skip
 def test_what_a_file_is_is_told_by_its_name(name: str, kind: str) -> None:
     assert kind_of(name) == kind
+
+
+def test_every_field_of_what_is_kept_is_explained() -> None:
+    docs = Path(__file__).parent.parent.parent / "docs"
+    explained = (docs / "evidence.md").read_text() + (docs / "records.md").read_text()
+    fields = {name for model in (ClosePage, Flow, Differences, Manifest, Kept) for name in model.model_fields}
+    assert sorted(name for name in fields if f"`{name.removesuffix('_')}`" not in explained) == []
