@@ -14,6 +14,7 @@ from bench.errors import CdbError, InfraError
 from evaluator.browser import AppBrowser
 from evaluator.build import RESOLVED_LOCK, BuildResult, build
 from evaluator.cases import Case
+from evaluator.evidence.levels import EvidenceLevel
 from evaluator.frozen_store import FrozenStore
 from evaluator.judges.judge import Judge, Refuter
 from evaluator.records import CaseOutcome
@@ -46,6 +47,8 @@ class Bench:
     refuter: Refuter | None = None
     frozen: FrozenStore | None = None
     """Answers what applications ask of other addresses; without it all of that is refused."""
+    evidence: EvidenceLevel = "minimal"
+    """How closely both applications are looked at, and how much of that is kept."""
 
 
 class NotServed(CdbError):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from greenlet import greenlet  # type: ignore[import-untyped]
@@ -24,6 +24,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Dialog,
     Download,
+    Geolocation,
     Page,
     Request,
     Route,
@@ -43,6 +44,14 @@ MAX_LINES = 200
 MAX_LINE_CHARS = 500
 MAX_PICTURE_PX = 2_000
 JPEG_QUALITY = 72
+PERMISSIONS = ["camera", "clipboard-read", "clipboard-write", "geolocation", "microphone", "notifications"]
+"""What a user would allow when asked. Headless Chromium has nobody to ask and refuses, the clipboard's writing too,
+which a browser with a window allows without asking: a working copy button would look broken."""
+PLACE: Geolocation = {"latitude": 51.4779, "longitude": -0.0015, "accuracy": 20}
+"""Where the user is; camera and microphone are Chromium's fake devices."""
+CUT_S = 10.0
+CLIPBOARD_S = 1.0
+_EMPTY_CLIPBOARD = "async () => { if (navigator.clipboard) await navigator.clipboard.writeText(''); }"
 _SETTLE_MS = 50
 _MAX_SETTLES = 12
 Kept = TypeVar("Kept")
@@ -210,7 +219,23 @@ class AppPage:
         return lambda: greenlet(work).switch()
 
     def _give_up(self) -> None:
+        """Close the context; where that gets no answer either, the browser itself hangs: cut its connection, which
+        fails whatever waits for it."""
         self.hung = True
+        cut = asyncio.get_running_loop().call_later(CUT_S, self._in_greenlet(self._cut))
+        self.close()
+        cut.cancel()
+
+    def _cut(self) -> None:
+        if (browser := self.context.browser) is not None:
+            with suppress(PlaywrightError):
+                browser.close()
+
+    def leave(self) -> None:
+        """The end of a visit. The clipboard is the only thing that contexts of one browser share: it is emptied."""
+        if not (self.hung or self.crashed):
+            with suppress(PlaywrightError, PageHung), self.within(CLIPBOARD_S):
+                self.page.evaluate(_EMPTY_CLIPBOARD)
         self.close()
 
     def close(self) -> None:
@@ -292,6 +317,22 @@ class AppPage:
         _keep_one(self.downloads, download, 50)
 
 
+class Recorder(Protocol):
+    """Keeps more of each visit than what its `AppPage` holds (`evaluator.evidence.recorder`)."""
+
+    def options(self) -> dict[str, Any]:
+        """Further options for the visit's context."""
+
+    def begin(self, visit: AppPage) -> None:
+        """The context is there, its first page is not."""
+
+    def end(self, visit: AppPage) -> None:
+        """The visit is over; its pages are still open, unless they were given up."""
+
+    def closed(self) -> None:
+        """The context is closed: what is written with it lies on disk."""
+
+
 class AppBrowser:
     """The application at `base_url` (with its port, and a sub-path if it has one), seen through `browser`.
 
@@ -301,16 +342,19 @@ class AppBrowser:
         self.browser = browser
         self.base_url = base_url
         self.frozen = frozen
+        self.recorder: Recorder | None = None
 
     @contextmanager
     def open(
-        self, *, viewport: Viewport = DESKTOP, masked: bool = False, fake_clock: bool = False
+        self, *, viewport: Viewport = DESKTOP, masked: bool = False, fake_clock: bool = False, touch: bool = False
     ) -> Iterator[AppPage]:
         """A fresh visit, with no storage, cookies, cache or service worker of any earlier one.
 
         `masked` hides from the page that it is automated.
-        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too).
+        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too). `touch`: a device with
+        a touch screen, for which taps are.
         Raises InfraError when the browser makes no context."""
+        recorder = self.recorder
         try:
             context = self.browser.new_context(
                 viewport={"width": viewport.width, "height": viewport.height},
@@ -320,6 +364,10 @@ class AppBrowser:
                 accept_downloads=True,
                 service_workers="block",
                 user_agent=self._plain_user_agent() if masked else None,
+                permissions=PERMISSIONS,
+                geolocation=PLACE,
+                has_touch=touch,
+                **(recorder.options() if recorder else {}),
             )
         except PlaywrightError as error:
             raise InfraError(f"the browser opens no page any more: {error.message}") from error
@@ -331,12 +379,20 @@ class AppBrowser:
                     context.add_init_script(_HIDE_AUTOMATION)
                 if fake_clock:
                     context.clock.install()
+                if recorder:
+                    recorder.begin(visit)
                 context.new_page()
             except PlaywrightError as error:
                 raise InfraError(f"the browser opens no page any more: {error.message}") from error
-            yield visit
+            try:
+                yield visit
+            finally:
+                if recorder:
+                    recorder.end(visit)
         finally:
-            visit.close()
+            visit.leave()
+            if recorder:
+                recorder.closed()
 
     def answers(self, *, limit_s: float = 10) -> bool:
         """Whether the browser itself still works: tells a hung application from a hung machine."""

@@ -20,6 +20,8 @@ from evaluator.advocate import with_advocate
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
 from evaluator.criterion import Stage, about, judge_criterion
+from evaluator.evidence.levels import records_visits
+from evaluator.evidence.store import keep_evidence, keep_pair
 from evaluator.judges.judge import Exhibits
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
@@ -50,7 +52,9 @@ def judge_case(case: Case, bench: Bench, driver: Playwright, done: Set[int] = fr
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(traceback.format_exc(), encoding="utf-8")
         result = _unscored(case, f"{type(error).__name__}: {error}")
-    record = result.case.model_copy(update={"duration_s": round(time.monotonic() - began, 3)})
+    kept = keep_evidence(bench.results, case.case, bench.evidence)
+    took = round(time.monotonic() - began, 3)
+    record = result.case.model_copy(update={"duration_s": took, "evidence_sha256": kept})
     return CaseResult([c for c in result.criteria if c.criterion_index not in done], record)
 
 
@@ -72,7 +76,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
     criteria: list[CriterionRecord] = []
     with running_applications(case, bench, driver) as applications:
         attachments = [attachment.path for attachment in case.attachments]
-        seen = look(applications, bench.results, bench.results / "evidence" / case.case, attachments)
+        seen = look(applications, bench.results, bench.results / "evidence" / case.case, attachments, bench.evidence)
         exhibits = Exhibits(
             case=case,
             submission=folder,
@@ -95,9 +99,10 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
                 continue
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
-            stage = Stage(applications, bench.results, evidence)
+            stage = Stage(applications, bench.results, evidence, records_visits=records_visits(bench.evidence))
             judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
             judged = with_advocate(judged, case, criterion, plan, judge, stage)
+            keep_pair(bench.results, evidence, judged.start_frame, judged.submission_frame, bench.evidence)
             kept = digest(list_tree(evidence)) if evidence.is_dir() else None
             criteria.append(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(
@@ -106,7 +111,12 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
         submission_digest=case.submission.digest,
         changed_files=case.submission.changed_files,
         shots=seen.shots,
-        flags=[*case.submission.flags, *applications.flags, *(["new_hosts"] if seen.new_hosts else [])],
+        flags=[
+            *case.submission.flags,
+            *applications.flags,
+            *(["new_hosts"] if seen.new_hosts else []),
+            *(["flows_lost"] if seen.flows_lost else []),
+        ],
     )
     return CaseResult(criteria, record)
 

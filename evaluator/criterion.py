@@ -14,6 +14,7 @@ from evaluator.applications import Applications
 from evaluator.attack import refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
+from evaluator.evidence.recorder import VisitRecorder
 from evaluator.judges.judge import (
     SPOKE,
     BrokenOff,
@@ -56,11 +57,14 @@ class ReplayError(InfraError):
 
 @dataclass(frozen=True)
 class Stage:
-    """Where one witness may run, and where its evidence goes. `folder` lies below `results`."""
+    """Where one witness may run, and where its evidence goes. `folder` lies below `results`.
+
+    `records_visits`: a HAR and a trace are kept of every run that is pictured."""
 
     applications: Applications
     results: Path
     folder: Path
+    records_visits: bool = False
 
     def run(self, witness: Witness, label: str, purpose: Purpose, inputs: dict[str, str] | None = None) -> Replay:
         """Run a witness on the submission. Raises ReplayError when the browser broke twice."""
@@ -87,6 +91,8 @@ class Stage:
     ) -> Replay:
         patience = 1.0  # on the start as on the submission: a slow start must not look like one without the change
         for _ in range(TRIES):
+            if self.records_visits and pictures:
+                browser.recorder = VisitRecorder(pictures.with_name(f"{pictures.name}-visit"))
             replay = run_witness(
                 browser,
                 witness,
@@ -97,6 +103,7 @@ class Stage:
                 results_root=self.results,
                 patience=patience,
             )
+            browser.recorder = None
             if replay.outcome == "held" or (replay.outcome == "failed" and not _was_slow(replay)):
                 return replay
             patience = SLOW_PATIENCE

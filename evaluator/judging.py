@@ -22,6 +22,7 @@ from evaluator.audit_queue import write_audit_queue
 from evaluator.browser_image import browser_facts
 from evaluator.case import CaseResult, judge_case
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
+from evaluator.evidence.levels import EvidenceLevel
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judged import judged_so_far
 from evaluator.judges.judge import Judge, Refuter
@@ -53,6 +54,7 @@ def judge_all(
     refuter: Refuter | None = None,
     frozen: Path | None = None,
     retry: str | None = None,
+    evidence: EvidenceLevel = "minimal",
     progress: Progress = lambda _line: None,
 ) -> JudgeSummary:
     """Judge every case that has no final record yet.
@@ -61,6 +63,7 @@ def judge_all(
     for all of them; by default the judging's own. `frozen`: the store that answers what applications ask of other
     addresses (`cdb dataset freeze`); a condition, named by its digest. `retry`: only criteria that infrastructure
     (`infra`) or the judge (`judge`) left without a verdict, or those of this case; None: everything unfinished.
+    `evidence`: how closely applications are looked at and how much is kept; judges see it, so it is in the lock.
 
     Raises UsageError when `results` was begun as another judging or is being written or when the judge's first call
     fails, Interrupted after a signal.
@@ -99,7 +102,7 @@ def _judge_all(
         if refuter:
             refuter.check()
     store = open_store(frozen) if frozen else None
-    hold_identity(results, _identity(cases, judge, refuter, store), may_fill="submissions")
+    hold_identity(results, _identity(cases, judge, refuter, store, evidence), may_fill="submissions")
     write_cases(moved(cases, cases_file.parent, results), results / "cases.json")
     cases = read_cases(results / "cases.json")
     with (
@@ -119,6 +122,7 @@ def _judge_all(
             start_replays=start_replays,
             refuter=refuter,
             frozen=store,
+            evidence=evidence,
         )
         records = read_journal(results / "journal.jsonl").records
         judge.carry(list(of_type(records, "criterion")))
@@ -195,7 +199,9 @@ def _digests_sha256(cases: Cases) -> str:
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None) -> dict[str, Any]:
+def _identity(
+    cases: Cases, judge: Judge, refuter: Refuter | None, frozen: FrozenStore | None, evidence: EvidenceLevel
+) -> dict[str, Any]:
     told = {"refuter": refuter.describe()} if refuter else {}
     return {
         **told,
@@ -205,6 +211,7 @@ def _identity(cases: Cases, judge: Judge, refuter: Refuter | None, frozen: Froze
         "judge": {"name": judge.name, "model": judge.model, **judge.describe()},
         "images": {name: image_tag(name) for name in ("base", "browser")},
         "browser": browser_facts(),
+        "evidence": evidence,
         "conditions": {"egress": "frozen", "frozen": frozen.digest} if frozen else {"egress": "none"},
         "versions": versions(),
     }

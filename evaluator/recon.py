@@ -1,9 +1,14 @@
-"""A first look at both applications without any model: pictures, accessibility snapshot, console."""
+"""A first look at both applications without any model: pictures, accessibility snapshot, console.
+
+Above the evidence level `minimal` also a closer one (`evaluator.first_look`): over time, states, flows,
+accessibility, media, and what differs.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +20,7 @@ from bench.errors import InfraError
 from bench.strict_json import read_json
 from evaluator.applications import Applications, NotServed
 from evaluator.browser import DESKTOP, AppBrowser, PageHung
+from evaluator.evidence.levels import Depth, EvidenceLevel, depth_of
 from evaluator.playback import unplayable
 from evaluator.turns import Turn
 
@@ -32,15 +38,24 @@ class Recon:
     shots: dict[str, str]
     unplayable: dict[str, str]
     new_hosts: list[str]
+    flows_lost: list[str] = field(default_factory=list)
+    """Flows that work on the start application and no more on the submission, by name."""
 
 
-def look(applications: Applications, results: Path, folder: Path, attachments: Sequence[str]) -> Recon:
+def look(
+    applications: Applications,
+    results: Path,
+    folder: Path,
+    attachments: Sequence[str],
+    level: EvidenceLevel = "minimal",
+) -> Recon:
     """Look at start and submission; `attachments`: paths below the application.
 
     An application that cannot be opened is no error here: its picture is missing and the reason is in
     `APP.json`. What it means is decided criterion by criterion. Raises NotServed (`app_hang`) for a submission whose
     page never answers, twice, and InfraError for such a start application.
     """
+    _remove_earlier(folder)
     if not applications.start_seen.look(folder):
         files, hung = _look(applications.start, "start", folder, attachments)
         if hung:
@@ -55,7 +70,43 @@ def look(applications: Applications, results: Path, folder: Path, attachments: S
     pictures = {f"{app}_{size}": folder / f"{app}-{size}.jpg" for app, size in names}
     shots = {name: str(path.relative_to(results)) for name, path in pictures.items() if path.is_file()}
     facts = {app: read_json(folder / f"{app}.json") for app in ("start", "submission")}
-    return Recon(shots, facts["start"]["unplayable"], _new_hosts(facts))
+    depth = depth_of(level)
+    lost = _closer(applications, results, folder, depth) if depth else []
+    return Recon(shots, facts["start"]["unplayable"], _new_hosts(facts), lost)
+
+
+def _remove_earlier(folder: Path) -> None:
+    """Files of a look that was taken before. They may be links to blobs, so nothing is ever written into them."""
+    for path in folder.glob("*"):
+        if path.name.startswith(("start", "submission", "pair", "flows", "differences")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _closer(applications: Applications, results: Path, folder: Path, depth: Depth) -> list[str]:
+    """The closer look at both; the names of the flows that are lost. What was seen on the start is shared."""
+    from evaluator.first_look.close import look_close
+    from evaluator.first_look.differences import differ
+    from evaluator.first_look.facts import ClosePage, Flow
+    from evaluator.first_look.flows import record_flows, replay_flows
+
+    shared = f"look-{depth.level}"
+    if not applications.start_seen.look(folder, shared):
+        before = set(folder.rglob("*"))
+        start = look_close(applications.start, "start", folder, depth)
+        recorded = record_flows(applications.start, start.states, folder, results, depth.flows)
+        write_json(folder / "start.facts.json", start.model_dump(mode="json"))
+        write_json(folder / "flows.json", [flow.model_dump(mode="json") for flow in recorded])
+        files = sorted(path for path in set(folder.rglob("*")) - before if path.is_file())
+        applications.start_seen.keep_look(files, shared, folder)
+    start = ClosePage.model_validate(read_json(folder / "start.facts.json"))
+    flows = [Flow.model_validate(one) for one in read_json(folder / "flows.json")]
+    submission = look_close(applications.submission, "submission", folder, depth)
+    flows = replay_flows(applications.submission, flows, folder, results)
+    write_json(folder / "submission.facts.json", submission.model_dump(mode="json"))
+    write_json(folder / "flows.json", [flow.model_dump(mode="json") for flow in flows])
+    found = differ(start, submission, flows, folder)
+    write_json(folder / "differences.json", found.model_dump(mode="json"))
+    return found.flows_lost
 
 
 def _new_hosts(facts: dict[str, dict[str, Any]]) -> list[str]:

@@ -225,4 +225,6 @@ class CaseRecord(Strict):
     shots: dict[str, str] = Field(default_factory=dict)
     """`start_desktop`, `start_phone`, `submission_desktop`, `submission_phone` → path in the results folder."""
     flags: list[str] = Field(default_factory=list)
+    evidence_sha256: str | None = None
+    """Of `evidence/CASE/manifest.json`, which has the hash of every file of the case's evidence."""
     duration_s: float = 0.0

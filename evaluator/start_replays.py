@@ -40,26 +40,30 @@ class StartReplays:
     def keep_replay(self, witness_digest: str, replay: Replay, results: Path) -> None:
         pictures = [results / step.frame for step in replay.steps if step.frame]
         shared = replay.model_copy(update={"shared": True})
-        self._keep(_name(witness_digest), "replay.json", shared.model_dump(mode="json"), pictures)
+        files = {path.name: path for path in pictures}
+        self._keep(_name(witness_digest), "replay.json", shared.model_dump(mode="json"), files)
 
-    def look(self, evidence: Path) -> bool:
-        """Copy a kept first look's files to `evidence`; whether there was one."""
-        kept = self._folder / "look"
+    def look(self, evidence: Path, name: str = "look") -> bool:
+        """Copy a kept look's files to `evidence`, where they lay; whether there was one."""
+        kept = self._folder / name
         if not (kept / "look.json").is_file():
             return False
-        evidence.mkdir(parents=True, exist_ok=True)
-        for name in json.loads((kept / "look.json").read_text(encoding="utf-8")):
-            shutil.copyfile(kept / name, evidence / name)
+        for place in json.loads((kept / "look.json").read_text(encoding="utf-8")):
+            (evidence / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(kept / place, evidence / place)
         return True
 
-    def keep_look(self, files: list[Path]) -> None:
-        self._keep("look", "look.json", [path.name for path in files], files)
+    def keep_look(self, files: list[Path], name: str = "look", evidence: Path | None = None) -> None:
+        """`evidence`: the folder their places are kept below; without it all are taken to lie in one."""
+        places = {str(path.relative_to(evidence)) if evidence else path.name: path for path in files}
+        self._keep(name, "look.json", list(places), places)
 
-    def _keep(self, name: str, index: str, content: object, files: list[Path]) -> None:
+    def _keep(self, name: str, index: str, content: object, files: dict[str, Path]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=".", dir=self._folder))
-        for path in files:
-            shutil.copyfile(path, staged / path.name)
+        for place, path in files.items():
+            (staged / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, staged / place)
         write_json(staged / index, content)
         try:
             staged.rename(self._folder / name)

@@ -50,6 +50,7 @@ class JudgePart(_Part):
     witnesses: Path | None = None
     case_usd: float | None = Field(None, ge=0)
     case_timeout_s: float = Field(1200.0, gt=0)
+    evidence: Literal["minimal", "standard", "full"] = "minimal"
 
 
 class ConditionsPart(_Part):

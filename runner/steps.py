@@ -47,6 +47,7 @@ def judge(config: RunConfig, entry: Entry, who: JudgePart, results: Path, retry:
         ("--refuter-model", who.refuter),
         ("--witnesses", who.witnesses),
         ("--case-usd", who.case_usd),
+        ("--evidence", None if who.evidence == "minimal" else who.evidence),
     ):
         if value is not None:
             argv += [option, str(value)]

@@ -88,6 +88,9 @@ def judge(
     start_replays: Annotated[
         Path | None, typer.Option(help="Share what witnesses do on start applications with other judgings of a run.")
     ] = None,
+    evidence: Annotated[
+        str, typer.Option(help="How closely to look and how much to keep: minimal, standard or full.")
+    ] = "minimal",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
     frozen: Frozen = None,
     concurrency: Concurrency = 2,
@@ -95,11 +98,13 @@ def judge(
     as_json: Json = False,
 ) -> None:
     """Build, serve and judge every case; each verdict with evidence that replays."""
+    from evaluator.evidence.levels import level_named
     from evaluator.judges.catalogue import find_judges
     from evaluator.judges.model.settings import Caps
     from evaluator.judging import judge_all
     from sandboxes.reap import reap
 
+    level = level_named(evidence)
     caps = Caps(case_usd=case_usd or None, case_minutes=case_minutes or None, run_usd=run_usd or None)
     chosen = find_judges(
         model,
@@ -128,6 +133,7 @@ def judge(
         refuter=chosen.refuter,
         frozen=frozen,
         retry=retry,
+        evidence=level,
         progress=progress,
     )
     found = {"results": str(out), "cases": summary.cases, "criteria": summary.criteria, "unscored": summary.unscored}

@@ -27,13 +27,14 @@ def doctor(
     """What this machine can do and enforce, each fault with its remedy."""
     if escape_suite:
         return _escape_suite(as_json)
+    from evaluator.browser_check import check_browser
     from sandboxes.doctor import run_checks
 
     if (agent is None) != (model is None):
         raise UsageError("--agent and --model go together: the one says how the other is asked")
-    found = run_checks()
+    found = (*run_checks(), check_browser())
     if agent is not None:
-        found = [*found, _model_check(agent, model, upstream, gateway)]
+        found = (*found, _model_check(agent, model, upstream, gateway))
     lines = [
         f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
         for c in found

@@ -10,11 +10,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
 from playwright.sync_api import Error as PlaywrightError
+from pydantic import BaseModel
 
 from bench.errors import InfraError
 from evaluator.browser import AppPage, PageHung
+from evaluator.browser_tools import effects, shots
+from evaluator.browser_tools.effects import NetworkLog
+from evaluator.browser_tools.snapshots import snapshot as snapshot_of
 from evaluator.judges.judge import Running
-from evaluator.judges.model.pictures import MAX_BYTES
 from evaluator.judges.model.unseen import mark_unseen, unseen_texts
 from evaluator.replay.act import act, why_not
 from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
@@ -23,13 +26,12 @@ from evaluator.witness import Action, Step, Target, Viewport, WitnessError, desc
 from evaluator.witness.checks import Polled
 
 App = Literal["submission", "start"]
+Log = Literal["console", "network", "storage", "dialogs", "downloads", "popups", "clipboard"]
 MAX_STEPS = 12
 MAX_SNAPSHOT_CHARS = 8_000
-TILE_PX = 1_500
 STEP_S = 25.0
 LOOK_S = 15.0
 _ENOUGH = {"expect": "url", "contains": "/"}
-_STORAGE = """() => ({local: {...localStorage}, session: {...sessionStorage}})"""
 _BOX = """e => { const b = e.getBoundingClientRect();
   const text = e.innerText || e.value || e.getAttribute('aria-label') || '';
   return {tag: e.tagName.toLowerCase(), text: text.slice(0, 120),
@@ -47,6 +49,7 @@ class Browsing:
         self._running = running
         self._stacks: dict[App, ExitStack] = {}
         self._stages: dict[App, Stage] = {}
+        self._networks: dict[App, NetworkLog] = {}
 
     def close(self) -> None:
         for stack in self._stacks.values():
@@ -54,7 +57,7 @@ class Browsing:
         self._stacks.clear()
         self._stages.clear()
 
-    def open(self, app: App, path: str, viewport: Viewport, *, clock: bool = False) -> str:
+    def open(self, app: App, path: str, viewport: Viewport, *, clock: bool = False, touch: bool = False) -> str:
         """A fresh visit, nothing stored from an earlier one; returns what the page shows."""
         wanted = [{"do": "open", "path": path}]
         steps(wanted)  # a bad path must not cost the page that is open
@@ -63,7 +66,8 @@ class Browsing:
             self._stages.pop(app, None)
         browser = self._running.submission if app == "submission" else self._running.start
         stack = ExitStack()
-        visit = stack.enter_context(browser.open(viewport=viewport, fake_clock=clock))
+        visit = stack.enter_context(browser.open(viewport=viewport, fake_clock=clock, touch=touch))
+        self._networks[app] = NetworkLog().follow(visit)
         self._stacks[app], self._stages[app] = stack, Stage(visit)
         said = self.act(app, wanted)
         return f"{said}\n{self.snapshot(app)}"
@@ -86,21 +90,26 @@ class Browsing:
             lines += [f"dialog {dialog.kind}: {dialog.message}" for dialog in stage.visit.dialogs[seen[1] :]]
         return "\n".join(lines)
 
-    def snapshot(self, app: App, offset: int = 0) -> str:
+    def snapshot(
+        self, app: App, offset: int = 0, *, boxes: bool = False, within: Mapping[str, Any] | None = None
+    ) -> str:
         """The accessibility tree from character `offset` on; what a user cannot see is marked."""
-        with self._looking(app) as stage:
-            text = mark_unseen(stage.visit.snapshot(), unseen_texts(stage.visit))
-        part = text[offset : offset + MAX_SNAPSHOT_CHARS]
-        rest = len(text) - offset - len(part)
-        return part + (f"\n(harness: {rest} more characters, from offset {offset + len(part)})" if rest > 0 else "")
+        part = target_of(within) if within else None
+        with self.looking(app) as stage:
+            seen = snapshot_of(stage, boxes=boxes, within=part, offset=offset, budget=MAX_SNAPSHOT_CHARS)
+            text = mark_unseen(seen.text, unseen_texts(stage.visit))
+        for frame in seen.frames if not offset else ():
+            text += (
+                f"\nframe {frame.number} at {frame.url}{'' if frame.own else ' (foreign, not loaded)'}\n{frame.text}"
+            )
+        if seen.next_offset is None:
+            return text
+        return f"{text}\n(harness: {seen.chars - seen.next_offset} more characters, from offset {seen.next_offset})"
 
     def find(self, app: App, target: Mapping[str, Any]) -> str:
         """How many elements a target means, and the first ten of them with their boxes."""
-        try:
-            wanted = Target.model_validate(dict(target))
-        except ValueError as error:
-            raise BrowsingError(f"this is no target: {error}") from error
-        with self._looking(app) as stage:
+        wanted = target_of(target)
+        with self.looking(app) as stage:
             every = stage.all(wanted)
             count = every.count()
             lines = [f"{count} in the document"]
@@ -114,43 +123,40 @@ class Browsing:
 
     def screenshot(self, app: App, from_y: int | None = None) -> bytes:
         """A JPEG of the window; with `from_y` 1,500 px of the page from there on, so that text stays readable."""
-        with self._looking(app) as stage:
-            page = stage.visit.page
-            size = page.viewport_size or {"width": 1280, "height": 800}
-            clip, whole = {"x": 0, "y": 0, "width": size["width"], "height": size["height"]}, False
-            if from_y is not None:
-                height = int(page.evaluate("() => Math.ceil(document.documentElement.scrollHeight)"))
-                if from_y >= height:
-                    raise BrowsingError(f"the page is {height} px high; there is nothing at {from_y}")
-                clip, whole = {**clip, "y": from_y, "height": min(TILE_PX, height - from_y)}, True
-            for quality in (72, 45, 20):
-                picture = page.screenshot(type="jpeg", quality=quality, clip=clip, full_page=whole, timeout=5_000)  # type: ignore[arg-type]
-                if len(picture) <= MAX_BYTES:
-                    return picture
-        raise BrowsingError(f"the picture stays over {MAX_BYTES} bytes")
+        with self.looking(app) as stage:
+            return (shots.window(stage) if from_y is None else shots.stretch(stage, from_y)).jpeg
 
-    def log(self, app: App, what: Literal["console", "network", "storage", "dialogs", "downloads"]) -> str:
+    def log(self, app: App, what: Log) -> str:
         """What the page did so far in this visit."""
-        with self._looking(app) as stage:
-            visit = stage.visit
-            match what:
-                case "console":
-                    lines = visit.console
-                case "network":
-                    lines = [f"{r.method} {r.url}" for r in visit.requests[-60:]]
-                    lines += [f"refused {url}" for url in visit.refused]
-                case "storage":
-                    stored = visit.page.evaluate(_STORAGE)
-                    lines = [
-                        f"{area} {key} = {str(value)[:500]}"
-                        for area, kept in stored.items()
-                        for key, value in kept.items()
-                    ]
-                case "dialogs":
-                    lines = [f"{dialog.kind}: {dialog.message}" for dialog in visit.dialogs]
-                case "downloads":
-                    lines = [download.suggested_filename for download in visit.downloads]
+        with self.looking(app) as stage:
+            lines = self._logged(app, stage, what)
         return "\n".join(lines[-80:]) or "nothing"
+
+    def _logged(self, app: App, stage: Stage, what: Log) -> list[str]:  # noqa: PLR0911 - one for each log
+        visit = stage.visit
+        match what:
+            case "console":
+                return visit.console
+            case "network":
+                asked = self._networks[app].entries[-60:]
+                lines = [f"{r.method} {r.url} {r.failure or r.status or 'no answer yet'} {r.type}" for r in asked]
+                return [line.rstrip() for line in lines] + [f"refused {url}" for url in visit.refused]
+            case "storage":
+                kept = effects.storage(stage)
+                areas = {"local": kept.local, "session": kept.session}
+                lines = [
+                    f"{area} {key} = {value[:500]}" for area, held in areas.items() for key, value in held.items()
+                ]
+                lines += [f"cookie {c.name} = {c.value[:500]}" for c in kept.cookies]
+                return [*lines, *(f"database {n}" for n in kept.databases), *(f"cache {n}" for n in kept.caches)]
+            case "dialogs":
+                return [f"{dialog.kind}: {dialog.message}" for dialog in visit.dialogs]
+            case "downloads":
+                return [told(one) for one in effects.downloads(stage)]
+            case "popups":
+                return [told(one) for one in effects.popups(stage)]
+            case "clipboard":
+                return effects.clipboard(stage).splitlines()
 
     def _take(self, app: App, stage: Stage, step: Step) -> tuple[str, str]:
         """Take one step: why it failed, or an empty text, and a note."""
@@ -178,15 +184,19 @@ class Browsing:
         return self._stages[app]
 
     @contextmanager
-    def _looking(self, app: App) -> Iterator[Stage]:
-        """Look at an open page; what goes wrong becomes a BrowsingError."""
+    def looking(self, app: App, limit_s: float | None = None) -> Iterator[Stage]:
+        """Look at an open page, `LOOK_S` at most; what goes wrong becomes a BrowsingError."""
         stage = self._stage(app)
         try:
-            with stage.visit.within(LOOK_S):
+            with stage.visit.within(limit_s or LOOK_S):
                 yield stage
         except PageHung as why:
+            if not stage.visit.hung:
+                raise  # the other application's page, looked at beside this one
             self._lose(app)
             raise BrowsingError(f"{why}; the visit is over, open the page again") from why
+        except (NotShown, ValueError) as why:
+            raise BrowsingError(str(why)) from why
         except PlaywrightError as error:
             if not stage.visit.context.browser or not stage.visit.context.browser.is_connected():
                 raise InfraError("the browser is gone") from error
@@ -203,6 +213,19 @@ class Browsing:
         self._stages.pop(app, None)
         if app in self._stacks:
             self._stacks.pop(app).close()
+
+
+def target_of(given: Mapping[str, Any]) -> Target:
+    """A target of the witness language. Raises BrowsingError saying what is wrong with it."""
+    try:
+        return Target.model_validate(dict(given))
+    except ValueError as error:
+        raise BrowsingError(f"this is no target: {error}") from error
+
+
+def told(result: BaseModel) -> str:
+    """A tool's result in one line of JSON, without what is as ever."""
+    return result.model_dump_json(exclude_defaults=True)
 
 
 def steps(wanted: list[dict[str, Any]]) -> list[Step]:

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaluator.judges.model.browsing import Browsing
+from evaluator.judges.model.browsing import Browsing, Log
+from evaluator.judges.model.closer import closer_tools
 from evaluator.judges.model.sources import Sources
-from evaluator.judges.model.toolbox import Output, Refused, Tool, ToolInput, tool
+from evaluator.judges.model.toolbox import Output, Tool, ToolInput, tool
 from evaluator.witness import Viewport
 
 App = Literal["submission", "start"]
@@ -43,6 +44,7 @@ class OpenPage(ToolInput):
     width: int = Field(default=1280, ge=200, le=2000)
     height: int = Field(default=800, ge=200, le=2000)
     clock: bool = False
+    touch: bool = False
 
 
 class Act(ToolInput):
@@ -52,6 +54,8 @@ class Act(ToolInput):
 
 class Snapshot(ToolInput):
     offset: int = Field(default=0, ge=0)
+    boxes: bool = False
+    within: dict[str, Any] | None = None
     app: App = "submission"
 
 
@@ -60,13 +64,8 @@ class Find(ToolInput):
     app: App = "submission"
 
 
-class Screenshot(ToolInput):
-    from_y: int | None = Field(default=None, ge=0)
-    app: App = "submission"
-
-
 class PageLog(ToolInput):
-    what: Literal["console", "network", "storage", "dialogs", "downloads"]
+    what: Log
     app: App = "submission"
 
 
@@ -100,23 +99,16 @@ def source_tools(sources: Sources) -> list[Tool]:
 
 
 def browser_tools(browsing: Browsing, *, pictures: int) -> list[Tool]:
-    """`pictures`: how many screenshots may be taken; 0 leaves the tool out."""
-    left = [pictures]
-
-    def screenshot(wanted: Screenshot) -> Output:
-        if not left[0]:
-            raise Refused("no more pictures in this conversation; use snapshot, find or a witness")
-        picture = browsing.screenshot(wanted.app, wanted.from_y)
-        left[0] -= 1
-        return Output(note=wanted.app, picture=picture)
-
+    """`pictures`: how many pictures may be taken; 0 leaves the tools out that give nothing else."""
     tools = [
         tool(
             "open_page",
-            "A fresh visit with empty storage. `clock` lets `clock` steps jump in time. Shows the page's snapshot.",
+            "A fresh visit with empty storage. `clock` lets `clock` steps jump in time, `touch` is a touch screen. "
+            "Shows the page's snapshot.",
             OpenPage,
             lambda i: Output(
-                browsing.open(i.app, i.path, Viewport(width=i.width, height=i.height), clock=i.clock), i.app
+                browsing.open(i.app, i.path, Viewport(width=i.width, height=i.height), clock=i.clock, touch=i.touch),
+                i.app,
             ),
         ),
         tool(
@@ -127,9 +119,10 @@ def browser_tools(browsing: Browsing, *, pictures: int) -> list[Tool]:
         ),
         tool(
             "snapshot",
-            "The open page's accessibility tree. What a user cannot see is marked.",
+            "The open page's accessibility tree, with `boxes` or only `within` a target. What a user cannot see is "
+            "marked.",
             Snapshot,
-            lambda i: Output(browsing.snapshot(i.app, i.offset), i.app),
+            lambda i: Output(browsing.snapshot(i.app, i.offset, boxes=i.boxes, within=i.within), i.app),
         ),
         tool(
             "find",
@@ -139,15 +132,9 @@ def browser_tools(browsing: Browsing, *, pictures: int) -> list[Tool]:
         ),
         tool(
             "page_log",
-            "Console, network, storage, dialogs or downloads of the open page's visit.",
+            "Console, network, storage, dialogs, downloads, popups or clipboard of the open page's visit.",
             PageLog,
             lambda i: Output(browsing.log(i.app, i.what), f"{i.app}, {i.what}"),
         ),
     ]
-    shot = tool(
-        "screenshot",
-        "A picture of the window, or with `from_y` of 1,500 px of the whole page from there on.",
-        Screenshot,
-        screenshot,
-    )
-    return [*tools, shot] if pictures else tools
+    return [*tools, *closer_tools(browsing, pictures)]

@@ -30,6 +30,7 @@ MAX_TREE_CHARS = 20_000
 MAX_CHANGES_CHARS = 8_000
 MAX_LOOK_CHARS = 6_000
 MAX_DIGEST_CHARS = 12_000
+MAX_FOUND_CHARS = 8_000
 MAX_IMAGES = 6
 _TEXT_SUFFIXES = (".txt", ".md", ".csv", ".json", ".html", ".xml", ".srt", ".vtt")
 
@@ -82,6 +83,14 @@ class Opening:
             if look.is_file():
                 shown = _room(look.read_text(encoding="utf-8", errors="replace"), MAX_LOOK_CHARS)
                 sections.append(f"# First look at the {app}, on a desktop\n\n{fence.data('snapshot', shown)}")
+        found = self.exhibits.folder / "differences.json"
+        if found.is_file():
+            shown = _room(found.read_text(encoding="utf-8", errors="replace"), MAX_FOUND_CHARS)
+            sections.append(
+                "# What differs between start and submission\n\nFound by the harness without a model: pictures, "
+                "texts, controls, failed requests, accessibility (axe-core), flows of the start that are lost.\n\n"
+                + fence.data("differences", shown)
+            )
         if self.speaks:
             sections.append(
                 "# Note of the harness\n\nSome of what was changed speaks to an evaluator. It is the application's "

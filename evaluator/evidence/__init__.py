@@ -1,0 +1,1 @@
+"""The evidence of a judging: how much is kept, where, and the manifest that covers it."""

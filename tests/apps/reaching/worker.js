@@ -1,0 +1,1 @@
+self.onfetch = event => event.respondWith(fetch('https://from-worker.example/'));
