@@ -69,7 +69,10 @@ class Stage:
     def run(self, witness: Witness, label: str, purpose: Purpose, inputs: dict[str, str] | None = None) -> Replay:
         """Run a witness on the submission. Raises ReplayError when the browser broke twice."""
         pictures = self.folder / f"{label}-{purpose}" if purpose == "propose" else None
-        return self._run(self.applications.submission, witness, "submission", purpose, pictures, inputs)
+        reference = None
+        if witness.compares_with_start:
+            reference = self.run_on_start(witness.with_inputs(inputs) if inputs else witness, label).readings
+        return self._run(self.applications.submission, witness, "submission", purpose, pictures, inputs, reference)
 
     def run_on_start(self, witness: Witness, label: str) -> Replay:
         """What the witness does on the start application: taken over where it was seen before, else run now."""
@@ -88,6 +91,7 @@ class Stage:
         purpose: Purpose,
         pictures: Path | None,
         inputs: dict[str, str] | None,
+        reference: dict[str, str] | None = None,
     ) -> Replay:
         patience = 1.0  # on the start as on the submission: a slow start must not look like one without the change
         for _ in range(TRIES):
@@ -102,6 +106,7 @@ class Stage:
                 frames_dir=pictures,
                 results_root=self.results,
                 patience=patience,
+                reference=reference,
             )
             browser.recorder = None
             if replay.outcome == "held" or (replay.outcome == "failed" and not _was_slow(replay)):

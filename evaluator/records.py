@@ -80,6 +80,8 @@ class Replay(Strict):
     steps: list[StepResult] = Field(default_factory=list)
     console: list[str] = Field(default_factory=list)
     refused_requests: list[str] = Field(default_factory=list)
+    readings: dict[str, str] = Field(default_factory=dict)
+    """What checks against the start application saw here, by the number of their step."""
     shared: bool = False
     """Taken over from another judging of the same run: on the start application only."""
     duration_s: float = 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from importlib import resources
+from typing import Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Error as PlaywrightError
@@ -11,7 +13,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from evaluator.browser import LOAD_TIMEOUT_MS
 from evaluator.replay.readings import first_number, fold, plain
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
 from evaluator.witness import Action, Target
 from evaluator.witness import actions as a
 from evaluator.witness.parts import Point
@@ -19,6 +21,9 @@ from evaluator.witness.parts import Point
 _MEDIA_TYPES = {"png": "image/png", "mp3": "audio/mpeg", "mp4": "video/mp4", "pdf": "application/pdf"}
 _EXACT_CLOCK_MS = 600_000
 _WHEEL_FAR = 1_000_000
+_STYLE = "(element, property) => getComputedStyle(element).getPropertyValue(property)"
+POLL_MS = 50
+MOST_LOOKED_AT = 20
 _CLEAR = """async () => {
   localStorage.clear(); sessionStorage.clear();
   for (const one of await indexedDB.databases()) indexedDB.deleteDatabase(one.name);
@@ -67,9 +72,12 @@ def _do(stage: Stage, step: Action) -> str:  # noqa: PLR0912 - one line for each
                 stage.one(step.target).press_sequentially(step.text, timeout=stage.action_ms)
         case a.Press():
             if step.target is None:
-                page.keyboard.press(step.key)
+                for _ in range(step.times):
+                    page.keyboard.press(step.key)
             else:
                 stage.one(step.target).press(step.key, timeout=stage.action_ms)
+                for _ in range(step.times - 1):  # the focus stays where the first one put it
+                    page.keyboard.press(step.key)
         case a.Select():
             stage.one(step.target).select_option(step.option, timeout=stage.action_ms)
         case a.SetChecked():
@@ -86,6 +94,10 @@ def _do(stage: Stage, step: Action) -> str:  # noqa: PLR0912 - one line for each
             _simple(stage, step)
         case a.Wait():
             page.wait_for_timeout(step.ms)
+        case a.WaitFor():
+            _wait_for(stage, step)
+        case a.Emulate():
+            _emulate(stage, step)
         case a.AnswerDialogs():
             stage.visit.accept_dialogs, stage.visit.dialog_text = step.accept, step.text
         case a.Clock():
@@ -99,15 +111,16 @@ def _do(stage: Stage, step: Action) -> str:  # noqa: PLR0912 - one line for each
 def _point(stage: Stage, step: a.Click) -> None:
     found = stage.one(step.target)
     spot = _spot(stage, found, step.at)
+    keys = step.holding
     match step.do:
         case "click":
-            found.click(position=spot, timeout=stage.action_ms)
+            found.click(position=spot, timeout=stage.action_ms, modifiers=keys)
         case "dblclick":
-            found.dblclick(position=spot, timeout=stage.action_ms)
+            found.dblclick(position=spot, timeout=stage.action_ms, modifiers=keys)
         case "right_click":
-            found.click(button="right", position=spot, timeout=stage.action_ms)
+            found.click(button="right", position=spot, timeout=stage.action_ms, modifiers=keys)
         case "hover":
-            found.hover(position=spot, timeout=stage.action_ms)
+            found.hover(position=spot, timeout=stage.action_ms, modifiers=keys)
 
 
 def _spot(stage: Stage, found: Locator, at: Point | None) -> Position | None:
@@ -206,11 +219,34 @@ def _simple(stage: Stage, step: a.Simple) -> None:
         page.evaluate(_CLEAR)
         stage.visit.context.clear_cookies()
         return
-    if step.do == "reload":
-        page.reload(wait_until="domcontentloaded", timeout=LOAD_TIMEOUT_MS)
-    else:
-        page.go_back(wait_until="domcontentloaded", timeout=LOAD_TIMEOUT_MS)
+    go = {"reload": page.reload, "back": page.go_back, "forward": page.go_forward}[step.do]
+    go(wait_until="domcontentloaded", timeout=LOAD_TIMEOUT_MS)
     stage.visit.loaded()
+
+
+def _wait_for(stage: Stage, step: a.WaitFor) -> None:
+    """Raises NotShown when the time is over; a hidden element counts as gone when none of its matches is seen."""
+    began, limit_s = time.monotonic(), step.within_ms / 1000
+    while True:
+        seen = [one for one in stage.all(step.target, visible=True).all()[:MOST_LOOKED_AT] if is_seen(one)]
+        stage.visit.answered_at = time.monotonic()
+        if bool(seen) == (step.state == "visible"):
+            return
+        if time.monotonic() - began >= limit_s:
+            raise NotShown(f"it was still {'there' if seen else 'not there'} after {step.within_ms} ms")
+        stage.page.wait_for_timeout(POLL_MS)
+
+
+def _emulate(stage: Stage, step: a.Emulate) -> None:
+    motion: Literal["reduce", "no-preference"] = "reduce" if step.reduced_motion else "no-preference"
+    stage.page.emulate_media(
+        color_scheme=step.color_scheme,
+        reduced_motion=None if step.reduced_motion is None else motion,
+        media=step.media,
+    )
+    if step.offline is not None:
+        stage.visit.context.set_offline(step.offline)
+    stage.visit.settle()
 
 
 def _remember(stage: Stage, step: a.Remember) -> str:
@@ -227,7 +263,7 @@ def _remember(stage: Stage, step: a.Remember) -> str:
     return ", ".join(f"{name} = {value}"[:200] for name, value in values.items())
 
 
-def _read(found: Locator, step: a.Remember) -> dict[str, str]:
+def _read(found: Locator, step: a.Remember) -> dict[str, str]:  # noqa: PLR0911 - one line for each word
     """What is to be remembered, by the suffix of its name."""
     match step.what:
         case "value":
@@ -237,6 +273,8 @@ def _read(found: Locator, step: a.Remember) -> dict[str, str]:
             if value is None:
                 raise NotShown(f"the element has no attribute {step.attribute}")
             return {"": value}
+        case "style":
+            return {"": str(found.evaluate(_STYLE, step.property, timeout=READ_MS))}
         case "time":
             return {"": plain(found.evaluate("e => e.currentTime", timeout=READ_MS))}
         case "box":

@@ -9,12 +9,19 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Locator
 
 from evaluator.replay.finding import Finding, count_fits, has_text, number_in, quoted, same_text
-from evaluator.replay.readings import amount, first_date, first_number, fold
+from evaluator.replay.readings import amount, first_date, first_duration, first_number, fold
 from evaluator.replay.stage import MAX_MATCHES, READ_MS, NotShown, Stage
 from evaluator.witness import Target
 from evaluator.witness import checks as c
 
 _MAX_TEXT_CHARS = 20_000
+_READ = """(elements, [what, name]) => elements.map(e => {
+  if (what === 'attribute') return e.getAttribute(name);
+  if (what === 'style') return getComputedStyle(e).getPropertyValue(name);
+  return Math.round(e.getBoundingClientRect()[name]);
+})"""
+_SIGN_WITHIN = re.compile(r"\S[-+/]\S")
+"""A date, a telephone number: no arithmetic, which has spaces around its signs."""
 _CHOSEN = "e => e.tagName === 'SELECT' ? [...e.selectedOptions].map(o => o.label).join(', ') : null"
 
 
@@ -96,29 +103,49 @@ def _sort_key(one: str, by: str) -> tuple[float, str] | None:
     if by == "number":
         number = first_number(one)
         return None if number is None else (number, "")
+    if by == "duration":
+        length = first_duration(one)
+        return None if length is None else (length, "")
     date = first_date(one)
     return None if date is None else (float(date.toordinal()) + (date.hour * 60 + date.minute) / 1440, "")
 
 
 def each(stage: Stage, check: c.EachCheck) -> Finding:
-    texts = visible_texts(stage, check.target)
+    texts = _readings(stage, check)
     if not texts:
         return Finding(False, "no visible match")
     for place, seen in enumerate(texts, 1):
-        holds = (
-            (check.contains is None or has_text(seen, check.contains))
-            and (check.matches is None or re.search(check.matches, seen) is not None)
-            and (check.number is None or number_in(seen, check.number))
-        )
-        if not holds:
-            return Finding(False, f"{quoted(seen)} as number {place} of {len(texts)}")
-    return Finding(True, f"{len(texts)} of {len(texts)}, the first {quoted(texts[0])}")
+        odd = seen != texts[0] if check.same else check.distinct and seen in texts[: place - 1]
+        if seen is None or odd or not _is_as_said(seen, check):
+            return Finding(False, f"{quoted(seen or 'nothing')} as number {place} of {len(texts)}")
+    return Finding(True, f"{len(texts)} of {len(texts)}, the first {quoted(texts[0] or '')}")
+
+
+def _is_as_said(seen: str, check: c.EachCheck) -> bool:
+    return (
+        (check.equals is None or same_text(seen, check.equals))
+        and (check.contains is None or has_text(seen, check.contains))
+        and (check.not_contains is None or not has_text(seen, check.not_contains))
+        and (check.matches is None or re.search(check.matches, seen) is not None)
+        and (check.number is None or number_in(seen, check.number))
+    )
+
+
+def _readings(stage: Stage, check: c.EachCheck) -> list[str | None]:
+    """What is looked at of every visible match; None where an element has no such attribute."""
+    if check.what == "text":
+        return list(visible_texts(stage, check.target))
+    found = stage.all(check.target, visible=True)
+    if found.count() > MAX_MATCHES:
+        raise NotShown(f"{found.count()} matches, more than the {MAX_MATCHES} that are read")
+    name = check.attribute or check.property or check.what
+    return [None if value is None else str(value) for value in found.evaluate_all(_READ, [check.what, name])]
 
 
 def compare(check: c.CompareCheck) -> Finding:
     left, right = _value(check.left), _value(check.right)
     seen = f"{left} and {right}" if check.plus is None else f"{left} plus {check.plus} and {right}"
-    if isinstance(left, float) and isinstance(right, float):
+    if isinstance(left, float) and isinstance(right, float) and check.relation not in ("contains", "starts_with"):
         left += amount(check.plus or 0)
         gap = left - right
         near = abs(gap) <= check.tolerance + 1e-9 * max(1.0, abs(right))
@@ -131,11 +158,20 @@ def compare(check: c.CompareCheck) -> Finding:
         return Finding(holds[check.relation], seen)
     if check.plus is not None or check.relation in ("less", "greater"):
         return Finding(False, f"{seen}, which are not both numbers")
-    same = fold(str(check.left)) == fold(str(check.right))
-    return Finding(same == (check.relation == "equals"), seen)
+    return Finding(_texts_related(fold(str(check.left)), fold(str(check.right)), check.relation), seen)
+
+
+def _texts_related(left: str, right: str, relation: str) -> bool:
+    if relation == "contains":
+        return right in left
+    if relation == "starts_with":
+        return left.startswith(right)
+    return (left == right) == (relation == "equals")
 
 
 def _value(side: str | float) -> float | str:
+    if isinstance(side, str) and _SIGN_WITHIN.search(side):
+        return side
     try:
         return amount(side)
     except ValueError:

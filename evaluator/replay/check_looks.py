@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import FloatRect, Locator
 
 from evaluator.replay.finding import Finding, number_in, quoted
+from evaluator.replay.likeness import likeness, read_picture
 from evaluator.replay.readings import fold, number_fits, plain
 from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
 from evaluator.witness import Target
 from evaluator.witness import checks as c
+from evaluator.witness.parts import Region
 
-_STYLE = """(element, [property, wanted]) => {
-  const seen = getComputedStyle(element).getPropertyValue(property);
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_STYLE = """(element, [property, pseudo, wanted, unwanted]) => {
+  const seen = getComputedStyle(element, pseudo && '::' + pseudo).getPropertyValue(property);
   const plain = value => {
     if (!CSS.supports('color', value)) return value;
     const context = new OffscreenCanvas(1, 1).getContext('2d');
     context.fillStyle = value;
     return context.fillStyle;
   };
-  return [seen, wanted !== null && plain(seen) === plain(wanted)];
+  const same = value => value !== null && plain(seen) === plain(value);
+  return [seen, same(wanted), same(unwanted)];
 }"""
 _COLOURS = """element => {
   const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
@@ -100,9 +108,11 @@ def _in_viewport(stage: Stage, found: Locator) -> Finding:
 
 def style(stage: Stage, check: c.StyleCheck) -> Finding:
     found = stage.present(check.target)
-    seen, same = found.evaluate(_STYLE, [check.property, check.equals], timeout=READ_MS)
+    asked = [check.property, check.pseudo, check.equals, check.not_equals]
+    seen, same, banned = found.evaluate(_STYLE, asked, timeout=READ_MS)
     holds = (
         (check.equals is None or same or fold(seen).casefold() == fold(check.equals).casefold())
+        and (check.not_equals is None or not (banned or fold(seen).casefold() == fold(check.not_equals).casefold()))
         and (check.contains is None or check.contains.casefold() in seen.casefold())
         and (check.number is None or number_in(seen, check.number))
     )
@@ -116,9 +126,12 @@ def box(stage: Stage, check: c.BoxCheck) -> Finding:
         wanted = getattr(check, side)
         if wanted is not None:
             holds = holds and number_fits(seen[side], wanted)
-    if check.relation is not None and check.of is not None:
+    if check.ratio is not None:
+        holds = holds and number_fits(seen["width"] / seen["height"], check.ratio)
+    if check.of is not None:
         other = _box(stage.shown(check.of))
-        holds = holds and _related(seen, other, check.relation, check.tolerance_px)
+        holds = holds and (check.relation is None or _related(seen, other, check.relation, check.tolerance_px))
+        holds = holds and (check.gap is None or number_fits(_gap(seen, other), check.gap))
         said += f" and the other {_shape(other)}"
     return Finding(holds, said)
 
@@ -138,12 +151,58 @@ def _related(one: FloatRect, other: FloatRect, relation: str, near: float) -> bo
         "overlaps": min(right, other_right) - max(one["x"], other["x"]) > near
         and min(bottom, other_bottom) - max(one["y"], other["y"]) > near,
         "aligned_left": abs(one["x"] - other["x"]) <= near,
+        "aligned_right": abs(right - other_right) <= near,
         "aligned_top": abs(one["y"] - other["y"]) <= near,
+        "aligned_bottom": abs(bottom - other_bottom) <= near,
+        "centred_x": abs(one["x"] + right - other["x"] - other_right) <= 2 * near,
+        "centred_y": abs(one["y"] + bottom - other["y"] - other_bottom) <= 2 * near,
         "same_size": abs(one["width"] - other["width"]) <= near and abs(one["height"] - other["height"]) <= near,
         "wider_than": one["width"] > other["width"] + near,
         "taller_than": one["height"] > other["height"] + near,
     }
     return relations[relation]
+
+
+def _gap(one: FloatRect, other: FloatRect) -> float:
+    """Free space between two boxes along the direction in which they lie apart; negative where they overlap."""
+    across = max(other["x"] - one["x"] - one["width"], one["x"] - other["x"] - other["width"])
+    down = max(other["y"] - one["y"] - one["height"], one["y"] - other["y"] - other["height"])
+    return max(across, down)
+
+
+def fits_width(stage: Stage, check: c.FitsWidthCheck) -> Finding:
+    found = stage.page.locator("html") if check.target is None else stage.shown(check.target)
+    content, window = found.evaluate("e => [e.scrollWidth, e.clientWidth]", timeout=READ_MS)
+    return Finding(content <= window + 1, f"{content} px of content in {window} px")
+
+
+def image(stage: Stage, check: c.ImageCheck) -> Finding:
+    """The element's look beside a picture of the application or another element's look."""
+    own = _part(picture(stage, check.target), check.region)
+    if check.of is not None:
+        other = read_picture(picture(stage, check.of))
+    else:
+        other = read_picture(_served(stage, check.reference or "/"))
+    alike = likeness(own, other)
+    holds = (check.at_least is None or alike >= check.at_least) and (check.at_most is None or alike <= check.at_most)
+    return Finding(holds, f"a likeness of {alike:.2f}")
+
+
+def _part(content: bytes, region: Region | None) -> Image:
+    whole = read_picture(content)
+    if region is None:
+        return whole
+    left, top = round(region.x * whole.width), round(region.y * whole.height)
+    right, bottom = left + round(region.width * whole.width), top + round(region.height * whole.height)
+    return whole.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
+
+
+def _served(stage: Stage, path: str) -> bytes:
+    """A file of the application. Raises NotShown."""
+    answer = stage.visit.context.request.get(stage.visit.base_url.rstrip("/") + path, timeout=READ_MS * 5)
+    if not answer.ok:
+        raise NotShown(f"no reference: the application answers {answer.status} for {path}")
+    return answer.body()
 
 
 def _box(found: Locator) -> FloatRect:

@@ -6,6 +6,7 @@ import re
 from datetime import date, datetime
 
 from evaluator.witness.parts import NumberCheck
+from evaluator.witness.sums import value_of
 
 _SPACES = "\u00a0\u202f\u2009"
 _NUMBER = re.compile(
@@ -17,9 +18,11 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _ANY_NUMBER = re.compile(r"(?P<sign>)(?P<digits>\d+(?:\.\d+)?)")
-_TERM = re.compile(r"\s*([+-]?)\s*(-?)\s*(\d+(?:\.\d+)?)")
 _FLOAT_SLACK = 1e-9
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_CLOCK = re.compile(r"(?<!\d)(?:(\d{1,2}):)?(\d{1,3}):(\d{2})(?!\d)")
+_SPAN = re.compile(r"(\d+(?:[.,]\d+)?)\s*(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b", re.IGNORECASE)
+_UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _NUMERIC_DATE = re.compile(r"\b(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = r"(?P<month>" + "|".join(_MONTHS) + r")[a-z]*\.?"
@@ -44,20 +47,8 @@ def first_number(text: str) -> float | None:
 
 
 def amount(value: float | str) -> float:
-    """A number, or the value of a sum of numbers such as "3 + 1". Raises ValueError for anything else."""
-    if not isinstance(value, str):
-        return float(value)
-    total, at = 0.0, 0
-    while at < len(value.rstrip()):
-        term = _TERM.match(value, at)
-        if term is None:
-            raise ValueError(f"{value!r} is no number and no sum of numbers")
-        number = float(term[3])
-        total += -number if (term[1] == "-") != (term[2] == "-") else number
-        at = term.end()
-    if at == 0:
-        raise ValueError("an empty text is no number")
-    return total
+    """A number, or the value of arithmetic such as "3 + 1". Raises ValueError for anything else."""
+    return value_of(value) if isinstance(value, str) else float(value)
 
 
 def number_fits(seen: float, check: NumberCheck) -> bool:
@@ -73,6 +64,15 @@ def number_fits(seen: float, check: NumberCheck) -> bool:
 def plain(number: float) -> str:
     """The number as it is remembered and shown: no trailing zeros, no exponent for usual sizes."""
     return f"{number:.12g}"
+
+
+def first_duration(text: str) -> float | None:
+    """The first length of time in `text` in seconds, or None: 1:02:03, 4:05, 1 h 5 min, 90 s."""
+    if match := _CLOCK.search(text):
+        hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return hours * 3600.0 + minutes * 60 + seconds
+    parts = {unit[0].lower(): float(number.replace(",", ".")) for number, unit in _SPAN.findall(text)}
+    return sum(number * _UNIT_S[unit] for unit, number in parts.items()) if parts else None
 
 
 def first_date(text: str) -> datetime | None:

@@ -20,8 +20,8 @@ from evaluator.replay.stage import NotShown, Stage
 from evaluator.replay.watch import MOST_STRETCH, watch
 from evaluator.turns import Turn
 from evaluator.witness import Action, Check, Step, Viewport, Witness, describe
-from evaluator.witness.actions import Clock, Open
-from evaluator.witness.checks import Polled
+from evaluator.witness.actions import Clock, Open, WaitFor
+from evaluator.witness.checks import Polled, StartCheck
 
 ANSWER_S = 6.0
 """How long past a step's own deadline a page may leave us without an answer before it counts as hung."""
@@ -67,6 +67,7 @@ def run_witness(
     patience: float | None = None,
     masked: bool = False,
     viewport: Viewport | None = None,
+    reference: Mapping[str, str] | None = None,
 ) -> Replay:
     """Run `witness` once in a fresh visit to the application of `browser`; never raises for what happens there.
 
@@ -75,7 +76,8 @@ def run_witness(
     `patience` scales the default deadlines of actions and checks, never a `within_ms` that the witness
     gives; by default it is VACUITY_PATIENCE for purpose `vacuity` and 1 for the others. `viewport` overrides
     the witness's. Purpose `reload` changes nothing here: a witness that claims persistence says `reload`
-    itself.
+    itself. `reference` are the readings of a run of the same witness on the start application; without it the
+    checks `changed` and `unchanged` fail.
 
     In the record step 0 is the opening of the witness's path; the witness's own steps count from 1. The
     outcome is `error`, and no statement on the application, when the browser or the machine broke: page
@@ -95,12 +97,13 @@ def run_witness(
             with browser.open(
                 viewport=viewport or witness.viewport, masked=masked, fake_clock=witness.advances_clock
             ) as visit:
-                ends_at = started + deadline_s
-                run = _Run(browser, visit, Stage(visit, patience), frames_dir, results_root, ends_at, turn)
+                stage = Stage(visit, patience, on_start=app == "start", reference=reference or {})
+                run = _Run(browser, visit, stage, frames_dir, results_root, started + deadline_s, turn)
                 try:
                     replay.outcome, replay.reason = _all_steps(run, program)
                 finally:
                     replay.steps = run.steps
+                    replay.readings = run.stage.readings
                     replay.console = list(visit.console)
                     replay.refused_requests = list(visit.refused)
         except InfraError as error:
@@ -118,13 +121,33 @@ def _all_steps(run: _Run, program: Witness) -> tuple[Literal["held", "failed", "
     steps: list[Step] = [Open(do="open", path=program.path), *program.steps]
     for index, step in enumerate(steps):
         try:
+            run.stage.step = index
             _one_step(run, index, step, last=index == len(steps) - 1)
         except StepFailed as error:
+            if run.stage.on_start and isinstance(step, StartCheck):
+                _read_on(run, index, steps)
             return "failed", str(error)
         except BrowserBroke as error:
             return "error", str(error)
         run.turn.done()  # the page is open; what follows is mostly waiting
     return "held", ""
+
+
+def _read_on(run: _Run, failed: int, steps: list[Step]) -> None:
+    """On the start, after a check that has to fail there: go on for the readings of the later ones.
+
+    No step is recorded any more; the first that cannot be taken ends it."""
+    last = max(index for index, step in enumerate(steps) if isinstance(step, StartCheck))
+    for index in range(failed + 1, last + 1):
+        run.stage.step = index
+        try:
+            with run.visit.within(_limit(run, steps[index])):
+                _take(run.stage, steps[index])
+        except StepFailed:
+            if not isinstance(steps[index], StartCheck):
+                return
+        except (BrowserBroke, PageHung, PlaywrightError):
+            return
 
 
 def _one_step(run: _Run, index: int, step: Step, *, last: bool) -> None:
@@ -233,10 +256,12 @@ def _limit(run: _Run, step: Step) -> float:
         own = MOST_STRETCH * run.stage.check_s(step)
         if (nested := _nested(step)) is not None:
             own, step = own + 10.0 * patience, nested
-    if isinstance(step, Open) or getattr(step, "do", "") in ("reload", "back"):
+    if isinstance(step, Open) or getattr(step, "do", "") in ("reload", "back", "forward"):
         own += NAVIGATION_S
     elif isinstance(step, Clock):
         own += 20
+    elif isinstance(step, WaitFor):
+        own += step.within_ms / 1000
     elif getattr(step, "do", "") == "wait":
         own += 3
     return min(own + ANSWER_S, run.ends_at - time.monotonic())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import FrameLocator, Locator, Page
 
 from evaluator.browser import AppPage
 from evaluator.witness import Step, Target
@@ -32,6 +33,13 @@ class Stage:
     patience: float = 1.0
     stretch: float = 1.0
     memory: dict[str, str] = field(default_factory=dict)
+    on_start: bool = False
+    step: int = 0
+    """Number of the step under way."""
+    reference: Mapping[str, str] = field(default_factory=dict)
+    """What the start application showed, by number of the step that compares with it."""
+    readings: dict[str, str] = field(default_factory=dict)
+    """What this application shows, by number of the step that compares it."""
 
     @property
     def page(self) -> Page:
@@ -77,7 +85,9 @@ class Stage:
         return found
 
     def _base(self, target: Target) -> Locator:
-        root: Page | Locator = self.page if target.within is None else self.all(target.within)
+        root: Page | Locator | FrameLocator = self.page if target.within is None else self.all(target.within)
+        if target.frame is not None:
+            root = self.page.frame_locator(target.frame)
         if target.role is not None:
             name = target.name if target.name_matches is None else re.compile(target.name_matches)
             exact = None if name is None or target.name is None else target.exact is not False

@@ -9,7 +9,7 @@ from functools import partial
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from evaluator.replay import check_content, check_effects, check_looks
+from evaluator.replay import check_content, check_effects, check_looks, check_start
 from evaluator.replay.act import act
 from evaluator.replay.finding import Finding
 from evaluator.replay.stage import NotShown, Stage
@@ -79,6 +79,8 @@ def _look(stage: Stage, check: Check) -> Callable[[], Finding]:  # noqa: PLR0911
             return partial(check_looks.style, stage, check)
         case c.BoxCheck():
             return partial(check_looks.box, stage, check)
+        case c.FitsWidthCheck():
+            return partial(check_looks.fits_width, stage, check)
         case c.OrderCheck():
             return partial(check_content.order, stage, check)
         case c.EachCheck():
@@ -90,6 +92,10 @@ def _look(stage: Stage, check: Check) -> Callable[[], Finding]:  # noqa: PLR0911
             if check.after is not None:
                 act(stage, check.after)
             return partial(check_effects.download, stage, check, already)
+        case c.ClipboardCheck():
+            check_effects.empty_clipboard(stage)
+            act(stage, check.after)
+            return partial(check_effects.clipboard, stage, check)
         case c.DialogCheck():
             return partial(check_effects.dialog, stage, check)
         case c.ConsoleCheck():
@@ -102,6 +108,11 @@ def _look(stage: Stage, check: Check) -> Callable[[], Finding]:  # noqa: PLR0911
             if check.during is not None:
                 act(stage, check.during)
             return partial(check_looks.canvas_changed, stage, check, before)
+        case c.ImageCheck():
+            return partial(check_looks.image, stage, check)
+        case c.StartCheck():
+            stage.visit.settle()
+            return partial(check_start.against_start, stage, check)
         case c.ContrastCheck():
             return partial(check_looks.contrast, stage, check)
         case c.CompareCheck():

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evaluator.witness.parts import Part, Point, Text, Words, require_one_of
+from evaluator.witness.parts import Part, Point, Property, Text, Words, require_one_of, require_what
 from evaluator.witness.targets import Target
 
 
@@ -26,11 +26,13 @@ class Open(Part):
 
 
 class Click(Part):
-    """`at` clicks a place inside the element instead of its middle (a seek bar, a canvas)."""
+    """`at` clicks a place inside the element instead of its middle (a seek bar, a canvas). `holding` are keys held
+    down meanwhile, as for choosing several things."""
 
     do: Literal["click", "dblclick", "right_click", "hover"]
     target: Target
     at: Point | None = None
+    holding: list[Literal["Shift", "Control", "Alt", "Meta"]] | None = Field(default=None, min_length=1, max_length=3)
 
 
 class Fill(Part):
@@ -53,6 +55,7 @@ class Press(Part):
     key: str = Field(pattern=r"^((Control|Shift|Alt|Meta|ControlOrMeta)\+)*([A-Z][A-Za-z0-9]*|\S| )$")
     """A key's name as in browsers' KeyboardEvent.key (`Enter`, `ArrowLeft`, `a`), with `Control+`, `Shift+`,
     `Alt+` or `Meta+` before it."""
+    times: int = Field(default=1, ge=1, le=50)
 
 
 class Select(Part):
@@ -115,14 +118,38 @@ class SetViewport(Part):
 
 
 class Simple(Part):
-    """Reload the page, go back in its history, or wipe everything the browser stored for it."""
+    """Reload the page, go back or forward in its history, or wipe everything the browser stored for it."""
 
-    do: Literal["reload", "back", "clear_storage"]
+    do: Literal["reload", "back", "forward", "clear_storage"]
 
 
 class Wait(Part):
     do: Literal["wait"]
     ms: int = Field(ge=1, le=3000)
+
+
+class WaitFor(Part):
+    """Wait until an element is there to be seen, or gone; for what takes longer than an action waits by itself."""
+
+    do: Literal["wait_for"]
+    target: Target
+    state: Literal["visible", "hidden"] = "visible"
+    within_ms: int = Field(default=10_000, ge=1, le=20_000)
+
+
+class Emulate(Part):
+    """What the browser tells the page of its user and device from here on: colours, motion, paper, no network."""
+
+    do: Literal["emulate"]
+    color_scheme: Literal["light", "dark"] | None = None
+    reduced_motion: bool | None = None
+    media: Literal["screen", "print"] | None = None
+    offline: bool | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        require_one_of(self, ("color_scheme", "reduced_motion", "media", "offline"))
+        return self
 
 
 class AnswerDialogs(Part):
@@ -146,13 +173,13 @@ class Remember(Part):
     do: Literal["remember"]
     target: Target
     as_: str = Field(alias="as", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,40}$")
-    what: Literal["text", "number", "value", "count", "attribute", "box", "time"]
+    what: Literal["text", "number", "value", "count", "attribute", "style", "box", "time"]
     attribute: Words | None = None
+    property: Property | None = None
 
     @model_validator(mode="after")
-    def _names_its_attribute(self) -> Self:
-        if (self.what == "attribute") != (self.attribute is not None):
-            raise ValueError('attribute goes with "what": "attribute", and only with it')
+    def _names_what_it_reads(self) -> Self:
+        require_what(self.what, attribute=self.attribute, style=self.property)
         return self
 
 
@@ -170,6 +197,8 @@ Action = Annotated[
     | SetViewport
     | Simple
     | Wait
+    | WaitFor
+    | Emulate
     | AnswerDialogs
     | Clock
     | Remember,

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?:\.(?:x|y|width|height))?)\}")
-"""`${name}`, and `${name.width}` for a remembered box."""
+from evaluator.witness.sums import value_of
 
-_TERM = r"(?:\$\{[A-Za-z_][A-Za-z0-9_.]*\}|\d+(?:\.\d+)?)"
-_AMOUNT = re.compile(rf"\s*-?{_TERM}(?:\s*[+-]\s*-?{_TERM})*\s*")
+PLACEHOLDER = re.compile(
+    r"\$\{([A-Za-z_][A-Za-z0-9_]*(?:\.(?:x|y|width|height))?)(?:\|(upper|lower|trim|length|reverse))?\}"
+)
+"""`${name}`, `${name.width}` for a remembered box, and `${name|upper}` for what is made of a value."""
+
+MADE: dict[str, Callable[[str], str]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "trim": str.strip,
+    "length": lambda value: str(len(value)),
+    "reverse": lambda value: value[::-1],
+}
+"""What `${name|word}` makes of a value, so that an output can be told from the input it belongs to."""
 
 
 class Part(BaseModel):
@@ -29,11 +40,16 @@ def _is_pattern(value: str) -> str:
 
 
 def _is_amount(value: float | str) -> float | str:
-    if isinstance(value, str) and not _AMOUNT.fullmatch(value):
-        raise ValueError(
-            "must be a number, or numbers and ${names} joined by + or -, for example 3, "
-            f'"${{before}}" or "${{before}} + 1"; got {value!r}'
-        )
+    if not isinstance(value, str):
+        return value
+    try:
+        value_of(PLACEHOLDER.sub("(1)", value))
+    except ValueError as error:
+        if "division" not in str(error):  # with other values there may be something to divide by
+            raise ValueError(
+                "must be a number, or numbers and ${names} joined by + - * / and parentheses, for example 3, "
+                f'"${{before}}" or "${{before}} + 1"; got {value!r}'
+            ) from None
     return value
 
 
@@ -42,8 +58,10 @@ Words = Annotated[str, Field(min_length=1, max_length=2000)]
 Pattern = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_is_pattern)]
 """A regular expression in Python's syntax, searched for anywhere in the text. A `${name}` in it stands for
 its value taken literally."""
+Property = Annotated[str, Field(pattern=r"^-{0,2}[a-z][A-Za-z0-9-]*$")]
+"""A CSS property as getComputedStyle names it, for example `background-color`; or a variable, `--accent`."""
 Amount = Annotated[float | str, AfterValidator(_is_amount)]
-"""A number, or a sum such as `${before} + 1` of numbers and placeholders."""
+"""A number, or arithmetic such as `${before} + 1` or `${qty} * 4.5 + 6.9` on numbers and placeholders."""
 
 
 def require_one_of(part: BaseModel, names: tuple[str, ...], *, at_most_one: bool = False) -> None:
@@ -53,6 +71,14 @@ def require_one_of(part: BaseModel, names: tuple[str, ...], *, at_most_one: bool
         return
     said = "exactly one" if at_most_one else "at least one"
     raise ValueError(f"needs {said} of {', '.join(names)}; got {' and '.join(given) or 'none'}")
+
+
+def require_what(what: str | None, *, attribute: str | None, style: str | None) -> None:
+    """Raise ValueError unless `attribute` and `property` are named where they are read, and only there."""
+    if (what == "attribute") != (attribute is not None):
+        raise ValueError('attribute goes with "what": "attribute", and only with it')
+    if (what == "style") != (style is not None):
+        raise ValueError('property goes with "what": "style", and only with it')
 
 
 class NumberCheck(Part):
@@ -74,3 +100,24 @@ class Point(Part):
 
     x: float = Field(ge=0, le=1)
     y: float = Field(ge=0, le=1)
+
+
+class Region(Part):
+    """A part of an element as shares of its width and height; the whole element where nothing is said."""
+
+    x: float = Field(default=0, ge=0, lt=1)
+    y: float = Field(default=0, ge=0, lt=1)
+    width: float = Field(default=1, gt=0, le=1)
+    height: float = Field(default=1, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _lies_inside(self) -> Self:
+        if self.x + self.width > 1.0001 or self.y + self.height > 1.0001:
+            raise ValueError("reaches beyond the element: x + width and y + height may be 1 at most")
+        return self
+
+
+class Polled(Part):
+    """Every check is tried until it is true or `within_ms` has passed."""
+
+    within_ms: int = Field(default=2000, ge=1, le=10_000)

@@ -13,8 +13,8 @@ from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from bench.errors import DataError
 from evaluator.witness.actions import Action, PagePath, Remember
-from evaluator.witness.checks import Check
-from evaluator.witness.parts import PLACEHOLDER, Part, Text
+from evaluator.witness.checks import Check, StartCheck
+from evaluator.witness.parts import MADE, PLACEHOLDER, Part, Text
 from evaluator.witness.refusals import explain
 
 SCHEMA = "cdb.witness/1"
@@ -89,6 +89,11 @@ class Witness(Part):
         """True when any step moves the page's clock, nested ones included."""
         return any('"do":"clock"' in step.model_dump_json() for step in self.steps)
 
+    @property
+    def compares_with_start(self) -> bool:
+        """True when a check looks at what the start application shows at the same step."""
+        return any(isinstance(step, StartCheck) for step in self.steps)
+
     def digest(self) -> str:
         """sha256 in hex of the witness's canonical JSON; defaults written out or left out make no difference."""
         content = self.model_dump(mode="json", exclude_defaults=True)
@@ -134,7 +139,7 @@ def witness_schema() -> dict[str, Any]:
 
 
 def fill_in(value: Any, values: Mapping[str, str], *, field: str = "") -> Any:
-    """`value` (as JSON holds it) with each `${name}` of `values` replaced, in all strings at any depth.
+    """`value` (as JSON holds it) with each `${name}` and `${name|word}` of `values` replaced, at any depth.
 
     In patterns the value is taken literally. Unknown names are left alone."""
     if isinstance(value, str):
@@ -142,7 +147,10 @@ def fill_in(value: Any, values: Mapping[str, str], *, field: str = "") -> Any:
 
         def put(match: re.Match[str]) -> str:
             known = values.get(match[1])
-            return match[0] if known is None else re.escape(known) if literal else known
+            if known is None:
+                return match[0]
+            made = MADE[match[2]](known) if match[2] else known
+            return re.escape(made) if literal else made
 
         return PLACEHOLDER.sub(put, value)
     if isinstance(value, dict):
@@ -155,7 +163,7 @@ def fill_in(value: Any, values: Mapping[str, str], *, field: str = "") -> Any:
 def _placeholders(value: Any) -> list[str]:
     """Names of all placeholders in a JSON value, in order."""
     if isinstance(value, str):
-        return PLACEHOLDER.findall(value)
+        return [match[1] for match in PLACEHOLDER.finditer(value)]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [name for one in inner for name in _placeholders(one)]
 

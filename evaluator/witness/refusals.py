@@ -80,9 +80,14 @@ def _owner_of(at: dict[str, Any], name: str, parent: type[BaseModel] | None) -> 
         return targets.Target
     if name in ("after", "during"):
         return _model(at.get("do"))
-    if name in ("at", "to_at"):
-        return parts.Point
-    return parts.NumberCheck
+    owners: dict[str, type[BaseModel]] = {
+        "at": parts.Point,
+        "to_at": parts.Point,
+        "region": parts.Region,
+        "csv": checks.CsvContent,
+        "json": checks.JsonContent,
+    }
+    return owners.get(name, parts.NumberCheck)
 
 
 @cache

@@ -32,6 +32,8 @@ class Target(Part):
     nth: int | None = Field(default=None, ge=-100, le=1000)
     within: Target | None = None
     has_text: Words | None = None
+    frame: Words | None = None
+    """CSS selector of the embedded frame that the element is in."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -40,6 +42,8 @@ class Target(Part):
             raise ValueError("name and name_matches go with role only")
         if self.name is not None and self.name_matches is not None:
             raise ValueError("needs name or name_matches, not both")
+        if self.frame is not None and self.within is not None:
+            raise ValueError("frame goes on the outermost target: put it into within")
         if self.exact is not None and (self.testid is not None or self.css is not None):
             raise ValueError("exact does not go with testid or css")
         return self

@@ -5,13 +5,26 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args, get_origin
 
 import jsonschema
 import pytest
 
-from evaluator.witness import Action, Check, WitnessError, describe, load_witness, witness_schema
+from evaluator.witness import (
+    Action,
+    Check,
+    Target,
+    Viewport,
+    Witness,
+    WitnessError,
+    checks,
+    describe,
+    load_witness,
+    parts,
+    witness_schema,
+)
 
+PROMPT = Path(__file__).parents[2] / "evaluator/prompts/witness.md"
 DOCS = Path(__file__).parents[2] / "docs" / "witness.md"
 SEEN = {"expect": "visible", "target": {"css": "main"}}
 
@@ -162,6 +175,38 @@ def test_the_reference_has_a_valid_described_example_of_every_word():
         shown.add(step.get("do") or step.get("expect"))
         shown.update(re.findall(r"`(\w+)`", DOCS.read_text()))
     assert set(words(Action, "do")) | set(words(Check, "expect")) <= shown
+
+
+def parts_of_the_language():
+    """Every model of the language with the names of its fields as a witness writes them."""
+    models = [model for union in (Action, Check) for model in get_args(get_args(union)[0])]
+    models += [Witness, Target, Viewport, parts.NumberCheck, parts.Point, parts.Region]
+    models += [checks.CsvContent, checks.JsonContent]
+    return {model: [field.alias or name for name, field in model.model_fields.items()] for model in models}
+
+
+def choices_of(model):
+    """The words a model's fields may hold."""
+    kinds = [
+        kind for field in model.model_fields.values() for kind in (field.annotation, *get_args(field.annotation))
+    ]
+    values = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    return {value for value in values if isinstance(value, str) and re.fullmatch(r"\w+", value)}
+
+
+@pytest.mark.parametrize("page", [DOCS, PROMPT], ids=["reference", "prompt"])
+def test_reference_and_prompt_name_every_word_field_and_choice_of_the_language(page):
+    said = set(re.findall(r"\w+", page.read_text()))
+    language = set(parts.MADE)
+    for model, fields in parts_of_the_language().items():
+        language |= set(fields) | choices_of(model)
+    assert len(language) > 150
+    assert language - said == set()
+
+
+def test_the_schema_file_is_the_language():
+    kept = json.loads((DOCS.parent / "witness.schema.json").read_text())
+    assert kept == witness_schema(), "run: python -m evaluator.witness.schema > docs/witness.schema.json"
 
 
 def test_the_json_schema_takes_what_the_language_takes():

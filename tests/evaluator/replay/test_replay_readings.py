@@ -37,13 +37,26 @@ def test_the_first_number_of_a_text(text, number):
 
 
 @pytest.mark.parametrize(
-    "value, number", [(3, 3), ("3", 3), ("3 + 1", 4), ("-3 + 1.5", -1.5), ("10 - 2 - 3", 5), ("5 - -2", 7)]
+    "value, number",
+    [
+        (3, 3),
+        ("3", 3),
+        ("3 + 1", 4),
+        ("-3 + 1.5", -1.5),
+        ("10 - 2 - 3", 5),
+        ("5 - -2", 7),
+        ("3 * 2 + 1", 7),
+        ("2 * (3 + 1) / 4", 2),
+        ("-(2 + 1)", -3),
+    ],
 )
 def test_sums_of_numbers(value, number):
     assert amount(value) == number
 
 
-@pytest.mark.parametrize("value", ["", "abc", "3 +", "3 * 2"])
+@pytest.mark.parametrize(
+    "value", ["", "abc", "3 +", "3 * * 2", "(1 + 2", "1 / 0", "2 ** 3", "__import__", "(" * 5000 + "1" + ")" * 5000]
+)
 def test_anything_else_is_no_number(value):
     with pytest.raises(ValueError):
         amount(value)
