@@ -81,6 +81,7 @@ def judge_all(
             start_replays or results / "start",
             frozen,
             retry,
+            evidence,
             progress,
         )
 
@@ -94,6 +95,7 @@ def _judge_all(
     start_replays: Path,
     frozen: Path | None,
     retry: str | None,
+    evidence: EvidenceLevel,
     progress: Progress,
 ) -> JudgeSummary:
     cases = read_cases(cases_file)
