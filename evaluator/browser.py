@@ -362,7 +362,6 @@ class AppBrowser:
                 timezone_id="UTC",
                 device_scale_factor=1,
                 accept_downloads=True,
-                permissions=["clipboard-write"],  # as a user's browser has it: a copy button must not fail here
                 service_workers="block",
                 user_agent=self._plain_user_agent() if masked else None,
                 permissions=PERMISSIONS,
