@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -21,19 +20,19 @@ from bench.errors import CdbError, InfraError, UsageError
 from bench.outcomes import TRIAL
 from bench.redact import Redactor
 from bench.submission import SubmissionManifest, describe_entries, seal
-from bench.task import VERSION_CONTROL, Task
+from bench.task import Task
 from harness.account import copy_logs, take_account, tell
-from harness.agents.agent import PROMPT_FILE, Agent, AgentSetupError, Launch
-from harness.digests import hashes, put_digests
+from harness.agents.agent import Agent, AgentSetupError, Launch
+from harness.digests import hashes
 from harness.ending import Decision
+from harness.fill import fill
 from harness.line import Line, ModelSettings, open_line
 from harness.patch import write_patch
-from harness.prompt import prompt
 from harness.transcript import redact_logs
 from harness.watch import Watch
 from harness.way_out import WayOut, open_way_out
 from sandboxes.egress.client import Egress
-from sandboxes.sandbox import HOME, WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
+from sandboxes.sandbox import WORKSPACE, Exec, Limits, Sandbox, SandboxSpec, TreeTooLarge
 from sandboxes.snapshot import manifest_fields, snapshot
 
 _WATCHED = ("/bin/bash", "-c", '"$@"; exit $?', "agent")
@@ -160,7 +159,7 @@ def _solve(
                 mounts=[*line.mounts, *way.mounts],
             )
             with open_sandbox(spec) as sandbox, _kept_on_error(sandbox, settings):
-                _fill(sandbox, task, launch, folder)
+                fill(sandbox, task, launch, folder)
                 line.connect(sandbox)
                 way.connect(sandbox)
                 launch = replace(launch, env={**launch.env, **way.env})
@@ -301,37 +300,6 @@ def _patch(task: Task, tree: Path, described: dict[str, Any], folder: Path) -> s
         (folder / "patch-error.txt").write_text(str(error), encoding="utf-8", errors="backslashreplace")
         return None
     return "changes.patch"
-
-
-def _fill(sandbox: Sandbox, task: Task, launch: Launch, folder: Path) -> None:
-    """Put the application into the workspace, prompt and the agent's own files into its home."""
-    with tempfile.TemporaryDirectory(prefix="cdb-home-") as scratch:
-        home = Path(scratch)
-        prompt_file = folder / "request.md"
-        prompt_file.write_bytes(prompt(task).encode("utf-8", "surrogatepass"))
-        shutil.copyfile(prompt_file, home / Path(PROMPT_FILE).name)
-        for name, source in launch.home_files.items():
-            (home / name).parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(source, bytes):
-                (home / name).write_bytes(source)
-            else:
-                shutil.copyfile(source, home / name)
-        put_digests(task, home)
-        sandbox.put_tree(home, HOME)
-        _put_application(sandbox, task)
-
-
-def _put_application(sandbox: Sandbox, task: Task) -> None:
-    """Copy the application in; its history, if it has one, is replaced by a single baseline commit (C18). Histories
-    further down (of sub-modules) are left away."""
-    sandbox.put_tree(task.project, WORKSPACE, without=frozenset({VERSION_CONTROL}))
-    if not os.path.lexists(task.project / VERSION_CONTROL):
-        return
-    identity = ["-c", "user.name=baseline", "-c", "user.email=baseline@localhost"]
-    for argv in (["init", "-q"], ["add", "-A", "-f"], [*identity, "commit", "-q", "-m", "baseline", "--allow-empty"]):
-        ended = sandbox.exec(["git", *argv], deadline_s=120)
-        if not ended.ok:
-            raise InfraError(f"{task.case_id}: `git {argv[0]}` for the baseline commit ended with {ended.exit_code}")
 
 
 def _died(task: Task, ended: Exec, settings: TrialSettings) -> TrialResult:

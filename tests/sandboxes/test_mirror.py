@@ -248,8 +248,11 @@ def test_a_mirror_that_died_is_started_again(mirror: Mirror) -> None:
     mirror.mount()
     first = mirror._process
     assert first is not None
+    mirror.check()
     first.kill()
     first.wait(5)
+    with pytest.raises(InfraError, match="ended before its time"):
+        mirror.check()
     assert ask(mirror, "/one")[0] == 200
 
 

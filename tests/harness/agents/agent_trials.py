@@ -68,6 +68,11 @@ class Play:
     case: Callable[[Path], Task] | None = None
     """Makes the task in a folder; None: a page with an annotation and a photo."""
 
+    @property
+    def pack(self) -> str:
+        """The installed command line it needs."""
+        return self.agent if isinstance(self.agent, str) else str(self.agent.pack)
+
 
 def played(make: Callable[..., Play]) -> Callable[[Test], Test]:
     """Marks a test of what a trial left (fixture `seen`). `make` gets those of the test's parameters that it names.

@@ -20,6 +20,16 @@ USERS_PACKS = cache_folder("agents")
 """Taken before the suite gets a cache of its own: packs are hundreds of megabytes."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for no trial comes first here: it runs while the trials are played."""
+    places = [place for place, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    ordered = sorted(
+        (items[place] for place in places), key=lambda item: hasattr(getattr(item, "function", None), "play")
+    )
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
+
+
 @pytest.fixture(scope="session", autouse=True)
 def packs(own_cache: None) -> None:
     """The suite's cache shows the packs of the user who runs it."""
@@ -34,10 +44,16 @@ def stage(packs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def begun(request: pytest.FixtureRequest) -> None:
+    """All trials of the session begin with its first test, those that nobody asks for never."""
+    if any(hasattr(getattr(item, "function", None), "play") for item in request.session.items):
+        request.getfixturevalue("stage").announce(request.session.items)
+
+
 @pytest.fixture
 def seen(request: pytest.FixtureRequest, stage: Stage) -> Seen:
     """What the test's own trial (`@played`) left."""
-    stage.announce(request.session.items)
     return stage.seen(request.node)
 
 

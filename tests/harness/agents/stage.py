@@ -44,14 +44,14 @@ class Stage:
         """Begin with every trial that these tests ask for, in their order; once for a session."""
         items, self._announced = ([] if self._announced else items), True
         for item in items:
-            if (found := play_of(item)) and find_pack(RECIPES[str(found[1].agent)]) is not None:
+            if (found := play_of(item)) and find_pack(RECIPES[found[1].pack]) is not None:
                 self._begin(*found)
 
     def seen(self, item: pytest.Item) -> Seen:
         """What the trial of this test left, once it has ended. Fails or skips where its agent is not installed."""
         found = play_of(item)
         assert found is not None, "the test names no trial: mark it with @played"
-        need(str(found[1].agent))
+        need(found[1].pack)
         return self._begin(*found).result()
 
     def _begin(self, key: Key, play: Play) -> Future[Seen]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from agent_trials import make_task
 
-from bench.errors import UsageError
 from harness.agents.agent import AgentSetupError, ModelAccess, Output, Reported
 from harness.agents.openhands import OpenHands
 
@@ -23,11 +22,13 @@ STATE = {"kind": "ConversationStateUpdateEvent", "source": "environment"}
 
 
 def test_it_is_started_with_the_request_as_a_file_and_the_gateway_as_its_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(OpenHands, "program", "/opt/agents/openhands/bin/openhands")
+    class Installed(OpenHands):
+        program = "/opt/agents/openhands/bin/openhands"
+
     access = ModelAccess("m-1", "http://127.0.0.1:8080", "cdb-token", {"OPENAI_API_KEY": "cdb-token"})
-    launch = OpenHands("m-1").launch(make_task(tmp_path, "x" * 300_000), access)
+    launch = Installed("m-1").launch(make_task(tmp_path, "x" * 300_000), access)
     assert launch.argv[0] == "/opt/agents/openhands/bin/openhands"
     assert list(launch.argv[-2:]) == ["-f", "/home/agent/request.md"]
     assert {"--headless", "--json", "--override-with-envs", "--always-approve"} <= {*launch.argv}
@@ -37,7 +38,7 @@ def test_it_is_started_with_the_request_as_a_file_and_the_gateway_as_its_model(
     assert launch.env["LLM_API_KEY"] == launch.env["OPENAI_API_KEY"] == "cdb-token"
     assert launch.passed == {}
     with pytest.raises(AgentSetupError, match="--model"):
-        OpenHands().launch(make_task(tmp_path))
+        Installed().launch(make_task(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,3 @@ def test_its_end_is_read_from_its_conversation(tmp_path: Path, events: list[dict
     (folder / "event-99998-torn.json").write_text('{"kind": "Conv')
     (folder / "event-99999-odd.json").write_text("[1]")
     assert OpenHands("m").reported(Output(tmp_path / "o", tmp_path / "e", tmp_path / "agent")) == told
-
-
-def test_without_its_pack_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CDB_CACHE", str(tmp_path))
-    with pytest.raises(UsageError, match="cdb agents install openhands"):
-        OpenHands("m").describe()

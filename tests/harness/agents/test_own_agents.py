@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from agent_trials import KEY, MODEL, Seen, need, script
+from agent_trials import KEY, MODEL, Play, Seen, played, script
 from fakes.model_server import say
 
 from harness.agents.agent import Agent
@@ -128,10 +128,13 @@ def test_work_done_without_one_call_to_the_model_is_judged_and_flagged(
     assert "no_model_call" in seen.result.flags
 
 
+def _another_protocol(name: str) -> Play:
+    return Play(find_agent(name, MODEL), {"turns": script("reference", "echo hello > hello.txt")})
+
+
 @pytest.mark.parametrize("name", ["reference-anthropic", "reference-gemini"])
-def test_the_reference_agent_speaks_other_protocols_too(trial: Callable[..., Seen], name: str) -> None:
-    need("reference")
-    seen = trial(find_agent(name, MODEL), {"turns": script("reference", "echo hello > hello.txt")})
+@played(_another_protocol)
+def test_the_reference_agent_speaks_other_protocols_too(seen: Seen, name: str) -> None:
     assert seen.result.outcome == "ok", seen.result.reason
     assert seen.manifest and seen.manifest.changes == ["added: hello.txt"]
     assert seen.result.account["media"]["image"] >= 2

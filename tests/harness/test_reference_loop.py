@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from agent_trials import PICTURE
 
 from harness.agents.reference_loop import loop, tools
 
@@ -17,7 +16,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/app.js").write_text("let a = 1\nlet b = 2\nlet a = 3\n")
-    (tmp_path / "page.png").write_bytes(PICTURE)
+    (tmp_path / "page.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     return tmp_path
 
 
