@@ -19,6 +19,7 @@ LOCKS: tuple[tuple[str, Manager], ...] = (
     ("yarn.lock", "yarn"),
 )
 PNPM_WORKSPACE = "pnpm-workspace.yaml"
+WORKSPACE_CHARS = 4_000
 PNPM_OF_LOCK = {"5": "7", "6": "8"}
 YARN_OF_LOCK = {"4": "2.4.3", "5": "3", "6": "3"}
 CLASSIC_YARN = "yarn@1.22.22"
@@ -52,8 +53,8 @@ def members(folder: Path) -> list[str]:
     told: Any = None
     if (folder / PNPM_WORKSPACE).is_file():
         try:
-            told = yaml.safe_load((folder / PNPM_WORKSPACE).read_text(encoding="utf-8", errors="replace"))
-        except yaml.YAMLError:
+            told = yaml.safe_load(Package(folder, {}).text(PNPM_WORKSPACE)[:WORKSPACE_CHARS])
+        except (yaml.YAMLError, RecursionError):
             return []
         told = told.get("packages") if isinstance(told, dict) else None
     elif (folder / "package.json").is_file():
