@@ -20,6 +20,7 @@ LOCKS: tuple[tuple[str, Manager], ...] = (
 )
 PNPM_WORKSPACE = "pnpm-workspace.yaml"
 WORKSPACE_CHARS = 4_000
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PNPM_OF_LOCK = {"5": "7", "6": "8"}
 YARN_OF_LOCK = {"4": "2.4.3", "5": "3", "6": "3"}
 CLASSIC_YARN = "yarn@1.22.22"
@@ -53,7 +54,8 @@ def members(folder: Path) -> list[str]:
     told: Any = None
     if (folder / PNPM_WORKSPACE).is_file():
         try:
-            told = yaml.safe_load(Package(folder, {}).text(PNPM_WORKSPACE)[:WORKSPACE_CHARS])
+            text = Package(folder, {}).text(PNPM_WORKSPACE)[:WORKSPACE_CHARS]
+            told = yaml.load(text, Loader=LOADER)  # a safe one, in C: the other takes long for deep nests
         except (yaml.YAMLError, RecursionError):
             return []
         told = told.get("packages") if isinstance(told, dict) else None
