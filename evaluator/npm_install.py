@@ -80,8 +80,8 @@ def install_of(package: Package, *, workspace: bool) -> Install:
         frozen = "--frozen-lockfile" if lock else "--no-frozen-lockfile"
         return Install(manager, lock, ("pnpm", "install", frozen), f"pnpm@{_pnpm_version(package)}")
     if manager == "yarn" and _berry(package):
-        command = ("yarn", "install", "--immutable")
-        return Install(manager, lock, command, f"@yarnpkg/cli-dist@{_yarn_version(package)}")
+        berry = f"@yarnpkg/cli-dist@{_yarn_version(package)}"
+        return Install(manager, lock, ("yarn", "install", "--immutable"), berry)
     # npm takes the versions of a classic yarn.lock over; classic yarn itself would ask the hosts written in it.
     command = ("npm", "ci") if manager == "npm" and lock else ("npm", "install")
     return Install(manager, lock, command, CLASSIC_YARN if manager == "yarn" else "")

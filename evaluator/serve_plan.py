@@ -17,7 +17,8 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from bench.errors import DataError
-from evaluator.npm_plan import Command, NpmFacts, npm_facts, package_folders
+from evaluator.frameworks import Command
+from evaluator.npm_plan import NpmFacts, npm_facts, package_folders
 from evaluator.records import Strict
 
 STATIC_PORT = 8080
