@@ -28,6 +28,7 @@ ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 NOISE = re.compile(
     r"^npm (?:ERR!|error|notice)\s*$|A complete log of this run can be found|^npm notice|^\s*$|_logs/.*debug-0\.log"
 )
+HEADLINE_CHARS = 300
 TELLING = re.compile(r"\berror\b(?![.\w-]*\.\w)|\bfailed\b|cannot find|\w+Error: \S", re.IGNORECASE)
 """Not the name of a file that was built: `error.svelte.js`."""
 NAMED_ERROR = re.compile(r"\b[A-Z]\w*Error: \S|\bfailed to \w", re.IGNORECASE)
@@ -123,8 +124,8 @@ def _exhausted(seen: Seen, command: str) -> Fault | None:
 
 def _headline(log: str) -> str:
     """The line of the log that most likely says what is wrong."""
-    lines = [line.strip() for line in log.splitlines() if line.strip() and not NOISE.search(line)]
+    lines = [line.strip()[:HEADLINE_CHARS] for line in log.splitlines() if line.strip() and not NOISE.search(line)]
     telling = [line for line in lines if TELLING.search(line)]
     telling.sort(key=lambda line: not NAMED_ERROR.search(line))  # a named error before a word like "failed"
     own = [line for line in telling if not line.startswith(("npm ERR!", "npm error"))]
-    return (own or telling or lines or ["it said nothing"])[0][:300]
+    return (own or telling or lines or ["it said nothing"])[0]

@@ -148,9 +148,8 @@ class Workshop:
     def _take_out(self, box: Sandbox, output: Output, app: Path) -> ServePlan:
         """Copies the built pages to `app`; returns the plan with their folder."""
         self.flags += [output.flag] if output.flag else []
-        policy = TreePolicy(
-            leave_out=frozenset({"node_modules"}) if output.flag == "page_in_sources" else frozenset()
-        )
+        left_out = {"node_modules", TOOLS.rpartition("/")[2]} if output.flag == "page_in_sources" else set()
+        policy = TreePolicy(leave_out=frozenset(left_out))
         place = WORKSPACE if output.folder == "." else f"{WORKSPACE}/{output.folder}"
         try:
             box.get_tree(place, app, policy)

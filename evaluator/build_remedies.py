@@ -10,7 +10,7 @@ from evaluator.npm_tools import LEGACY_OPENSSL
 from evaluator.serve import GOOGLE_FONTS, PROGRAMS
 
 NEXT_VERSION = re.compile(r"Next\.js (\d+)\.")
-ASKS_FOR_TURBOPACK = re.compile(r"^> .*\bnext build\b.*--turbo", re.MULTILINE)
+ASKS_FOR_TURBOPACK = re.compile(r"^> .{0,300}\bnext build\b.{0,300}--turbo", re.MULTILINE)
 WEBPACK_BY_CHOICE = 16
 """The major version of next from which webpack has to be asked for."""
 MOCKED = "NEXT_FONT_GOOGLE_MOCKED_RESPONSES"

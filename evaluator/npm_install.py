@@ -19,6 +19,8 @@ LOCKS: tuple[tuple[str, Manager], ...] = (
     ("yarn.lock", "yarn"),
 )
 PNPM_WORKSPACE = "pnpm-workspace.yaml"
+WORKSPACE_CHARS = 4_000
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PNPM_OF_LOCK = {"5": "7", "6": "8"}
 YARN_OF_LOCK = {"4": "2.4.3", "5": "3", "6": "3"}
 CLASSIC_YARN = "yarn@1.22.22"
@@ -52,8 +54,9 @@ def members(folder: Path) -> list[str]:
     told: Any = None
     if (folder / PNPM_WORKSPACE).is_file():
         try:
-            told = yaml.safe_load((folder / PNPM_WORKSPACE).read_text(encoding="utf-8", errors="replace"))
-        except yaml.YAMLError:
+            text = Package(folder, {}).text(PNPM_WORKSPACE)[:WORKSPACE_CHARS]
+            told = yaml.load(text, Loader=LOADER)  # a safe one, in C: the other takes long for deep nests
+        except (yaml.YAMLError, RecursionError):
             return []
         told = told.get("packages") if isinstance(told, dict) else None
     elif (folder / "package.json").is_file():
@@ -77,8 +80,8 @@ def install_of(package: Package, *, workspace: bool) -> Install:
         frozen = "--frozen-lockfile" if lock else "--no-frozen-lockfile"
         return Install(manager, lock, ("pnpm", "install", frozen), f"pnpm@{_pnpm_version(package)}")
     if manager == "yarn" and _berry(package):
-        command = ("yarn", "install", "--immutable")
-        return Install(manager, lock, command, f"@yarnpkg/cli-dist@{_yarn_version(package)}")
+        berry = f"@yarnpkg/cli-dist@{_yarn_version(package)}"
+        return Install(manager, lock, ("yarn", "install", "--immutable"), berry)
     # npm takes the versions of a classic yarn.lock over; classic yarn itself would ask the hosts written in it.
     command = ("npm", "ci") if manager == "npm" and lock else ("npm", "install")
     return Install(manager, lock, command, CLASSIC_YARN if manager == "yarn" else "")

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -20,8 +21,13 @@ STARTERS = frozenset(["concurrently", "run-p", "run-s", "npm-run-all", "npm-run-
 MANAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
 SUFFIXES = ("ts", "js", "mts", "mjs", "cts", "cjs")
 MAX_DEPTH = 4
+MAX_FOLLOWED = 40
 CONFIG_BYTES = 500_000
-ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
+PACKAGE_BYTES = 4_000_000
+SCRIPT_CHARS = 4_000
+"""How much of a script is looked at: submissions are read here, and some mean to be tiresome."""
+ENV_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+ENV_LINE_CHARS = 2_000
 EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist", "env.example")
 NOT_FROM_EXAMPLES = re.compile(r"NODE_ENV|NODE_OPTIONS|PATH|HOME|(?:npm|pnpm|yarn)_.*|.*_?PROXY", re.IGNORECASE)
 
@@ -39,7 +45,7 @@ class Package:
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        return strings(self.content.get("scripts"))
+        return {name: script[:SCRIPT_CHARS] for name, script in strings(self.content.get("scripts")).items()}
 
     @cached_property
     def needs(self) -> dict[str, str]:
@@ -76,7 +82,7 @@ class Package:
     def programs(self, name: str) -> set[str]:
         """The programs a script leaves running: the last of a sequence, and all that `&` or the likes of
         `concurrently` start side by side. Scripts that a script runs are followed."""
-        return set(self._programs(self.scripts.get(name, ""), MAX_DEPTH))
+        return set(self._programs(self.scripts.get(name, ""), set()))
 
     def folders(self) -> list[str]:
         """Sub-folders with a package.json of their own into which scripts lead: `cd client && npm run build`."""
@@ -90,28 +96,33 @@ class Package:
             return other[0]._program(other[0].scripts[other[1]], depth - 1)
         return words[0].rpartition("/")[2] if words else ""
 
-    def _programs(self, command: str, depth: int) -> Iterator[str]:
+    def _programs(self, command: str, seen: set[tuple[Path, str]]) -> Iterator[str]:
+        """`seen`: scripts that were followed already, by the package's folder and their name."""
         for folder, words in _last(command):
             other = self._run_by(folder, words)
-            if other is not None and depth:
-                yield from other[0]._programs(other[0].scripts[other[1]], depth - 1)
-            elif words and words[0] in STARTERS and depth:
+            if other is not None:
+                yield from other[0]._programs_of(other[1], seen)
+            elif words and words[0] in STARTERS:
                 for argument in words[1:]:
-                    yield from self._started_by(argument, depth - 1)
+                    yield from self._started_by(argument, seen)
             elif words:
                 yield words[0].rpartition("/")[2]
 
-    def _started_by(self, argument: str, depth: int) -> Iterator[str]:
+    def _programs_of(self, script: str, seen: set[tuple[Path, str]]) -> Iterator[str]:
+        if (self.folder, script) not in seen and len(seen) < MAX_FOLLOWED:
+            seen.add((self.folder, script))
+            yield from self._programs(self.scripts[script], seen)
+
+    def _started_by(self, argument: str, seen: set[tuple[Path, str]]) -> Iterator[str]:
         """Programs behind one argument of `concurrently` or `npm-run-all`: a script, a pattern of them, a command."""
         pattern = re.sub(r"^(?:npm|pnpm|yarn|bun):", "", argument)
         if pattern.startswith("-"):
             return
-        match = re.compile(re.escape(pattern).replace(r"\*", ".*") + r"\Z")
-        named = [script for script in self.scripts if match.match(script)]
+        named = [script for script in self.scripts if fnmatchcase(script, pattern)]
         for script in named:
-            yield from self._programs(self.scripts[script], depth)
+            yield from self._programs_of(script, seen)
         if not named and pattern == argument:
-            yield from self._programs(argument, depth)
+            yield from self._programs(argument, seen)
 
     def _run_by(self, folder: str, words: list[str]) -> tuple[Package, str] | None:
         """The package and the script of it that `npm run NAME`, `npm start`, `yarn NAME` … run from `folder`."""
@@ -142,14 +153,18 @@ class Package:
         if any((self.folder / name).is_file() for name in (".env", ".env.local", ".env.production")):
             return {}
         lines = next((text for name in EXAMPLES if (text := self.text(name))), "").splitlines()
-        found = {match[1]: _value(match[2]) for line in lines if (match := ENV_LINE.match(line))}
+        matches = (ENV_LINE.match(line.strip()) for line in lines if len(line) < ENV_LINE_CHARS)
+        found = {match[1]: _value(match[2]) for match in matches if match}
         return {key: value for key, value in found.items() if value and not NOT_FROM_EXAMPLES.fullmatch(key)}
 
 
 def read_package(folder: Path) -> Package:
     """Raises BrokenPackage for a package.json that is not a JSON object."""
+    file = folder / "package.json"
     try:
-        content = json.loads((folder / "package.json").read_text(encoding="utf-8-sig"))
+        if file.stat().st_size > PACKAGE_BYTES:
+            raise BrokenPackage(f"is larger than {PACKAGE_BYTES / 1e6:.0f} MB")
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise BrokenPackage(f"is not readable as JSON ({error})") from error
     if not isinstance(content, dict):

@@ -174,7 +174,7 @@ def _recognised(package: Package, facts: NpmFacts) -> NpmFacts:  # noqa: PLR0911
 
 
 def _also(package: Package) -> dict[str, Command]:
-    found = {}
+    found: dict[str, Command] = {}
     for folder in package.folders():
         try:
             install = install_of(read_package(package.folder / folder), workspace=False)

@@ -17,7 +17,8 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from bench.errors import DataError
-from evaluator.npm_plan import Command, NpmFacts, npm_facts, package_folders
+from evaluator.frameworks import Command
+from evaluator.npm_plan import NpmFacts, npm_facts, package_folders
 from evaluator.records import Strict
 
 STATIC_PORT = 8080
@@ -30,7 +31,7 @@ MAX_DEPTH = 4
 MAX_SCANNED_FILES = 300
 MAX_SCANNED_BYTES = 2_000_000
 CLIENT_ROUTES = re.compile(r"\bhistory\s*\.\s*pushState\s*\(|createBrowserRouter|BrowserRouter|createWebHistory\s*\(")
-BASE_ELEMENT = re.compile(r"""<base\s[^>]*?href\s*=\s*["']?(/[^"'\s>?#]*)""", re.IGNORECASE)
+BASE_ELEMENT = re.compile(r"""<base\s[^<>]{0,300}?href\s*=\s*["']?(/[^"'\s>?#]*)""", re.IGNORECASE)
 LOCAL_ADDRESS = re.compile(r"""(?:src|href)\s*=\s*["']?/(?!/)([^"'\s>?#]+)""", re.IGNORECASE)
 
 

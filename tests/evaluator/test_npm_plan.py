@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -296,6 +297,21 @@ def test_nothing_outside_the_package_is_read(learn: Learn, tmp_path: Path, main:
     (tmp_path.parent / "outside.js").write_text("app.listen(1)")
     (tmp_path / "link.js").symlink_to(tmp_path.parent / "outside.js")
     assert learn({"package.json": {"main": main}, "index.html": ""}).kind == "static"
+
+
+def test_files_that_mean_to_be_tiresome_are_read_in_a_moment(learn: Learn) -> None:
+    scripts = {f"a:{number}": "run-p a:*" for number in range(2000)}
+    scripts |= {"dev": "run-p a:*", "start": "next " * 100_000}
+    began = time.monotonic()
+    learn(
+        {
+            "package.json": {"scripts": scripts, "workspaces": ["*"]},
+            "index.html": "<base " * 300_000,
+            ".env.example": "A=" + " " * 400_000 + "x",
+            "pnpm-workspace.yaml": "[" * 100_000,
+        }
+    )
+    assert time.monotonic() - began < 5
 
 
 def test_an_example_of_an_environment_file_stands_in_for_the_file(learn: Learn) -> None:

@@ -18,8 +18,12 @@ const PLACES = ['/var/run/docker.sock', '/run/docker.sock', '/root', '/etc/shado
 const OUTSIDE = ['/opt/cdb/app_probe.py', '/etc/passwd', '/usr/local/bin/node', '/usr/local/bin/npm'];
 
 const reach = ([host, port]) => new Promise((done) => {
-  const socket = net.connect({ host, port, timeout: 1500 }, () => done(true));
-  socket.on('error', () => done(false)).on('timeout', () => done(false));
+  const socket = net.connect({ host, port, timeout: 1500 });
+  const end = (reached) => {
+    socket.destroy();
+    done(reached);
+  };
+  socket.on('connect', () => end(true)).on('error', () => end(false)).on('timeout', () => end(false));
 });
 const can = (task) => {
   try {
@@ -30,7 +34,10 @@ const can = (task) => {
   }
 };
 const publish = () => new Promise((done) => {
-  const request = http.request({ port: 4873, path: '/hostile-app', method: 'PUT' }, (answer) => done(answer.statusCode));
+  const request = http.request({ port: 4873, path: '/hostile-app', method: 'PUT' }, (answer) => {
+    answer.resume();
+    done(answer.statusCode);
+  });
   request.on('error', () => done(null)).end('{}');
 });
 const others = () => fs.readdirSync('/proc').filter((name) => can(() => {
