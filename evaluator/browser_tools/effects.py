@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Download, Request
+from playwright.sync_api import Download, Request, Response
 from playwright.sync_api import Error as PlaywrightError
 
 from evaluator.browser import MAX_LINES, AppPage
@@ -36,7 +36,7 @@ class NetworkLog:
 
     def follow(self, visit: AppPage) -> NetworkLog:
         visit.context.on("request", self._asked)
-        visit.context.on("requestfinished", self._finished)
+        visit.context.on("response", self._answered)
         visit.context.on("requestfailed", self._failed)
         return self
 
@@ -50,10 +50,9 @@ class NetworkLog:
             self.entries.append(entry)
             self._open[request] = entry
 
-    def _finished(self, request: Request) -> None:
-        entry = self._open.pop(request, None)
-        answer = request.existing_response if entry else None
-        if entry and answer:
+    def _answered(self, answer: Response) -> None:
+        """At its head: a body that nobody reads never ends."""
+        if entry := self._open.get(answer.request):
             entry.status = answer.status
             entry.type = answer.headers.get("content-type", "")[:100]
             length = answer.headers.get("content-length", "")

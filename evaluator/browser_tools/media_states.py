@@ -46,7 +46,7 @@ _LOOK = """async () => {
       for (let i = 0; i < data.length; i += 4) {
         const px = (data[i] << 24 | data[i + 1] << 16 | data[i + 2] << 8 | data[i + 3]) >>> 0;
         ink ||= data[i + 3] > 0;
-        hash = (Math.imul(hash, 31) + px) | 0;
+        hash = Math.imul((hash << 5 | hash >>> 27) ^ px, 0x9E3779B1);
         if (seen.size < 1000) seen.add(px);
       }
       return {...said, blank: !ink, colours: seen.size, print: String(hash)};

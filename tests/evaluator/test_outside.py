@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Playwright
 
 from bench.errors import InfraError
 from evaluator import browser as browser_module
@@ -23,7 +24,7 @@ from evaluator.first_look.outside import outside, watch_outside
 from evaluator.replay.stage import Stage
 from evaluator.serve import ServedApp, serve
 from evaluator.serve_plan import learn_plan
-from evaluator.sidecar import SidecarBrowser, browser_for
+from evaluator.sidecar import SidecarBrowser, browser_for, playwright_driver
 from sandboxes.engine import engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser]
@@ -38,8 +39,14 @@ def served() -> Iterator[ServedApp]:
 
 
 @pytest.fixture(scope="module")
-def browser(served: ServedApp) -> Iterator[SidecarBrowser]:
-    with browser_for(served, run="test", case="reaching") as opened:
+def driver() -> Iterator[Playwright]:
+    with playwright_driver() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(served: ServedApp, driver: Playwright) -> Iterator[SidecarBrowser]:
+    with browser_for(served, run="test", case="reaching", driver=driver) as opened:
         yield opened
 
 
@@ -175,14 +182,14 @@ def test_c80_c81_the_doctor_names_what_the_browser_cannot_play_or_draw(browser: 
 
 
 def test_a_browser_that_answers_nothing_any_more_is_given_up_as_the_machines_fault(
-    served: ServedApp, monkeypatch: pytest.MonkeyPatch
+    served: ServedApp, driver: Playwright, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole container is frozen, so that not even closing the context is answered."""
     monkeypatch.setattr(browser_module, "CUT_S", 1.0)
     began = time.monotonic()
     with (
         pytest.raises(InfraError, match="browser was lost"),
-        browser_for(served, run="test", case="frozen") as opened,
+        browser_for(served, run="test", case="frozen", driver=driver) as opened,
     ):
         (container,) = engine().containers.list(filters={"label": ["cdb.role=browser", "cdb.case=frozen"]})
         with opened.open() as visit:
