@@ -76,7 +76,8 @@ def verify_bundle(
         found = Findings(folder)
         card, whole = check_members(found, digest_wanted)
         solved = check_entries(found)
-        names = sorted(path.name for path in (folder / RESULTS).iterdir() if path.is_dir())
+        held = folder / RESULTS
+        names = sorted(path.name for path in held.iterdir() if path.is_dir()) if held.is_dir() else []
         for told in card.results if card else ():
             if told.name not in names:
                 found.fault(f"{RESULTS}/{told.name}", "bundle.json names it and it is not there")

@@ -67,6 +67,8 @@ def import_job(job: Path, dataset_root: Path, out: Path, *, source: str = WORKSP
             continue
         made = _take(folder, record, tasks[case], out / entry, agent, model, attempts[key], source)
         found.append(Imported(folder.name, case, entry, *made))
+        if made[0] is None:
+            continue
         who = {"agent": agent, "model": model, "harness": "harbor", "attempt": attempts[key]}
         write_json(out / entry / "entry.json", {**who, "notes": f"Harbor job {job.resolve().name}"})
     write_json(
