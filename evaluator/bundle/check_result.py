@@ -192,8 +192,13 @@ def _check_witness(found: Findings, here: str, folder: Path, inner: str, sub: Su
             continue
         if not _is_below(name, inner):
             found.fault(f"{here}/{inner}", f"part {sub.id} names {name!r} as its witness, which lies elsewhere")
-        elif load_witness(folder / name).digest() != sha256:
+            continue
+        witness = load_witness(folder / name)
+        if witness.digest() != sha256:
             found.fault(f"{here}/{name}", "it is not the witness that was judged")
+        varied = sum(run.purpose == "vary" for run in sub.replays)
+        if name == sub.witness and sub.witnessed and varied < len(witness.vary):
+            found.fault(f"{here}/{name}", "credited without the runs with other inputs that it names")
 
 
 def _is_below(path: str, folder: str) -> bool:
