@@ -219,6 +219,10 @@ def _check_scores(found: Findings, here: str, folder: Path, cases: Cases, told: 
     place = f"{here}/scores.json"
     with found.at(place):
         before: dict[str, Any] = read_json(folder / "scores.json")
+        if before["overrides"]:
+            found.notes.append(
+                f"{place}: {len(before['overrides'])} verdicts were overruled by a person, by their word"
+            )
         if told and (told.label, told.scores_sha256) != (before["label"], file_sha256(folder / "scores.json")):
             found.fault(place, "it is not the one that bundle.json names")
         again = score(

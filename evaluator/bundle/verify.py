@@ -86,6 +86,8 @@ def verify_bundle(
             _check_starts(found, result)
             if dataset:
                 _check_dataset(found, result, dataset)
+        if not dataset:
+            found.notes.append("requests and criteria were not compared with the dataset's: pass --dataset")
         replayed = (
             replay_some(found, results, replays, seed, dataset, rebuild=rebuild, frozen=frozen, progress=progress)
             if replays

@@ -45,6 +45,7 @@ def test_a_task_is_a_sample_with_its_verdicts_as_scores(logs: Path) -> None:
     assert told["sub_requirements"][0]["replays"][0] == "propose on submission: held"
     header = read(logs / "editor.eval", "header.json")
     assert header["eval"]["viewer"] == {"trust_content": False}
+    assert list(header["results"]["scores"][0]["metrics"]) == ["witnessed", "card", "judge"]
     assert header["results"]["scores"][0]["metrics"]["witnessed"]["value"] == pytest.approx(1 / 3, abs=1e-4)
 
 
