@@ -334,7 +334,7 @@ TRICKS = {
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_hostile_archives_are_refused_by_the_rules_of_releases(tmp_path: Path, trick: str) -> None:
+def test_c4_hostile_archives_are_refused_by_the_rules_of_releases(tmp_path: Path, trick: str) -> None:
     members, why = TRICKS[trick]
     path = tmp_path / "b.tar.gz"
     path.write_bytes(gzip.compress(tar_bytes([*GOOD, *members]), 1))

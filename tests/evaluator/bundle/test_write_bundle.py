@@ -40,7 +40,7 @@ def test_submissions_are_byte_for_byte_with_links_modes_and_odd_names(judged: Ju
     assert os.fsdecode(ODD_NAME) in {path.name for path in copied.iterdir()}
 
 
-def test_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked: Path) -> None:
+def test_c130_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked: Path) -> None:
     card = json.loads((unpacked / "bundle.json").read_text())
     assert card["redacted"] == [
         "results/editor/built/clock/BUILT.json",
