@@ -12,7 +12,7 @@ from bench.tree import digest, list_tree
 from evaluator.bundle.check_entry import check_entries
 from evaluator.bundle.check_result import Result, check_result
 from evaluator.bundle.findings import Fault, Findings
-from evaluator.bundle.layout import RESULTS, START
+from evaluator.bundle.layout import MADE_BY, RESULTS, START
 from evaluator.bundle.opened import check_members, opened
 from evaluator.bundle.replays import Replayed, replay_some
 from evaluator.rubric import read_rubrics
@@ -75,6 +75,10 @@ def verify_bundle(
     with opened(bundle) as folder:
         found = Findings(folder)
         card, whole = check_members(found, digest_wanted)
+        if card and card.made_by != MADE_BY:
+            found.notes.append(
+                f"made by {card.made_by}, checked by {MADE_BY}: where rules changed, verdicts may differ"
+            )
         solved = check_entries(found)
         held = folder / RESULTS
         names = sorted(path.name for path in held.iterdir() if path.is_dir()) if held.is_dir() else []
