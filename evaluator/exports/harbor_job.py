@@ -196,7 +196,7 @@ def _usage(record: Json) -> Json:
     if "input" in tokens:  # Harbor counts cached tokens in
         tokens["input"] = max(0, tokens["input"] - tokens.get("cache_read", 0))
     cost = told.get("cost_usd")
-    return {"tokens": tokens, "cost_usd": float(cost) if _is_number(cost) else None} if told else {}
+    return {"tokens": tokens, "cost_usd": cost if _is_number(cost) else None} if told else {}
 
 
 def _is_number(value: object) -> bool:
