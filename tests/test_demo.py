@@ -7,12 +7,19 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forging import seal_again
+from judged_run import rewrite_journal
 
 from bench.journal import of_type, read_journal
+from bench.unpack import unpack
+from evaluator.bundle.layout import CAPS, tree_of
+from evaluator.records import Replay
+from evaluator.witness import load_witness
 from sandboxes.reap import leftovers
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -144,6 +151,41 @@ def test_a_credit_replays_and_a_spoiled_application_is_caught(demo: Demo, run_cd
     assert spoiled.returncode == 1
     assert "now: FAIL" in spoiled.stdout
     assert "propose on submission: failed" in spoiled.stdout
+
+
+def test_a_bundle_of_it_verifies_and_a_forgery_that_fits_falls_by_a_replay(
+    demo: Demo, run_cdb: RunCdb, tmp_path: Path
+) -> None:
+    """Everything rewritten to fit, made-up replays too, is what only a replay shows (docs/exports.md)."""
+    bundle, root = tmp_path / "b.tar.gz", demo.folder / "work/evaluation-inputs"
+    made = run_cdb(["export", "bundle", demo.folder / "results/stub", "--out", bundle])
+    assert made.returncode == 0, made.stderr
+    found = run_cdb(["verify", bundle, "--replays", "1", "--dataset", root])
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert ", 1 replayed: no fault found" in found.stdout
+    (forged := tmp_path / "forged").mkdir()
+    unpack(bundle, forged, CAPS, tree_of, any_name=True)
+    rewrite_journal(forged / "results/stub/journal.jsonl", partial(_all_held, forged / "results/stub"))
+    seal_again(forged, "stub", "stub__none__1")
+    assert run_cdb(["verify", forged, "--dataset", root]).returncode == 0, "nothing in it contradicts itself"
+    fails = run_cdb(["verify", forged, "--dataset", root, "--replays", "1", "--rebuild"])
+    assert fails.returncode == 1 and "does not replay: recorded PASS, now " in fails.stdout
+
+
+def _all_held(results: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """A criterion's record in which every witness held where it should, and everything follows from that."""
+    subs = record.get("sub_requirements") or []
+    if not subs or record["kind"] == "preservation":
+        return record
+    ran = [("submission", "propose", "held"), ("submission", "repeat", "held"), ("start", "vacuity", "failed")]
+    for sub in subs:
+        varied = load_witness(results / sub["witness"]).vary
+        runs = [*ran, *[("submission", "vary", "held")] * len(varied)]
+        replays = [Replay(app=app, purpose=why, outcome=how) for app, why, how in runs]  # type: ignore[arg-type]
+        sub |= {"replays": [run.model_dump() for run in replays], "lowered_by": ""}
+        sub |= {"proposed": True, "card": True, "witnessed": True}
+    won = {column: {"verdict": "PASS", "rule": "all_hold"} for column in record["columns"]}
+    return {**record, "verdict": "PASS", "columns": won}
 
 
 def test_the_same_judging_again_repeats_nothing(demo: Demo, run_cdb: RunCdb) -> None:

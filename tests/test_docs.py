@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.outcomes import CASE, CRITERION, TRIAL
 from bench.submission import SubmissionManifest
 from evaluator.adjudicate import RULES
+from evaluator.bundle.layout import BundleCard, ResultCard
 from evaluator.cases import Case, Cases
 from evaluator.records import CaseRecord, CriterionRecord, Replay, StepResult, SubResult
 from sandboxes.egress.records import EgressLine, EgressSums, HostSums
@@ -20,7 +21,7 @@ RECORDS = (REPOSITORY / "docs/records.md").read_text(encoding="utf-8")
 
 def test_every_field_that_is_written_is_explained() -> None:
     models = (SubmissionManifest, Case, Cases, CriterionRecord, CaseRecord, SubResult, Replay, StepResult)
-    models = (*models, CallRecord, TrialSummary, EgressLine, EgressSums, HostSums)
+    models = (*models, CallRecord, TrialSummary, EgressLine, EgressSums, HostSums, BundleCard, ResultCard)
     fields = {field.removesuffix("_") for model in models for field in model.model_fields}
     unexplained = sorted(f for f in fields if not re.search(rf"[`.\[\]]{f}[`\[\]]", RECORDS))
     assert unexplained == []

@@ -192,8 +192,13 @@ def _check_witness(found: Findings, here: str, folder: Path, inner: str, sub: Su
             continue
         if not _is_below(name, inner):
             found.fault(f"{here}/{inner}", f"part {sub.id} names {name!r} as its witness, which lies elsewhere")
-        elif load_witness(folder / name).digest() != sha256:
+            continue
+        witness = load_witness(folder / name)
+        if witness.digest() != sha256:
             found.fault(f"{here}/{name}", "it is not the witness that was judged")
+        varied = sum(run.purpose == "vary" for run in sub.replays)
+        if name == sub.witness and sub.witnessed and varied < len(witness.vary):
+            found.fault(f"{here}/{name}", "credited without the runs with other inputs that it names")
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -214,6 +219,10 @@ def _check_scores(found: Findings, here: str, folder: Path, cases: Cases, told: 
     place = f"{here}/scores.json"
     with found.at(place):
         before: dict[str, Any] = read_json(folder / "scores.json")
+        if before["overrides"]:
+            found.notes.append(
+                f"{place}: {len(before['overrides'])} verdicts were overruled by a person, by their word"
+            )
         if told and (told.label, told.scores_sha256) != (before["label"], file_sha256(folder / "scores.json")):
             found.fault(place, "it is not the one that bundle.json names")
         again = score(

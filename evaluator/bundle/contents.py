@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bench.errors import DataError, UsageError
 from bench.submission import check_seal, manifest_path, read_manifest
-from bench.tree import walk
+from bench.tree import printable, walk
+from bench.tree_links import why_refused
 from evaluator.bundle.layout import ENTRIES, RESULT_FILES, RESULTS, START
 from evaluator.cases import Case, read_cases, write_cases
 from evaluator.exports.entry import results_name
@@ -52,9 +53,20 @@ class Contents:
     def add(self, name: str, path: Path, kind: str) -> None:
         self.sources.append(Source(os.fsencode(name), os.fsencode(path), kind))
 
-    def add_tree(self, name: str, folder: Path, kind: str) -> None:
-        for relative, full in walk(os.fsencode(folder)):
-            self.sources.append(Source(os.fsencode(name) + b"/" + relative, full, kind))
+    def add_tree(self, name: str, folder: Path, *, mine: bytes = b"", without: frozenset[str] = frozenset()) -> None:
+        """An application as it is, but for links that no bundle may hold: those that do not end inside it.
+
+        `mine`: a file of it that is ours."""
+        nodes = list(walk(os.fsencode(folder), without))
+        paths = {os.fsdecode(relative): Path(os.fsdecode(full)) for relative, full in nodes}
+        links = {inner: os.readlink(path) for inner, path in paths.items() if path.is_symlink()}
+        refused = {link: why for link in links if (why := why_refused(link, links))}
+        for link, why in sorted(refused.items()):
+            self.left_out.append({"what": printable(f"{name}/{link}"), "why": printable(why)})
+        for relative, full in nodes:
+            if os.fsdecode(relative) not in refused:
+                kind = MINE if relative == mine else THEIRS
+                self.sources.append(Source(os.fsencode(name) + b"/" + relative, full, kind))
 
     def add_evidence(self, name: str, folder: Path) -> None:
         """Evidence of criteria (`CASE/NN/`) is bound by the journal; what lies beside it is ours to redact."""
@@ -125,9 +137,7 @@ def _require_quiet(lock: Path) -> None:
 
 def _add_built(contents: Contents, name: str, folder: Path) -> None:
     for case in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for relative, full in walk(os.fsencode(case)):
-            kind = MINE if relative == b"BUILT.json" else THEIRS
-            contents.sources.append(Source(os.fsencode(f"{name}/{case.name}/") + relative, full, kind))
+        contents.add_tree(f"{name}/{case.name}", case, mine=b"BUILT.json")
 
 
 def _place(folder: Path, case: Case) -> Path:
@@ -156,8 +166,7 @@ def _inner(contents: Contents, here: str, folder: Path, case: Case, *, start: bo
         )
     if start and case.case not in contents.started:
         contents.started.add(case.case)
-        for relative, full in walk(os.fsencode(folder / case.project), frozenset({".git"})):
-            contents.sources.append(Source(os.fsencode(f"{project}/") + relative, full, THEIRS))
+        contents.add_tree(project, folder / case.project, without=frozenset({".git"}))
     return case.model_copy(update=update)
 
 
@@ -171,7 +180,7 @@ def _add_submission(contents: Contents, place: Path, case: str) -> None:
     contents.sealed.add(name)
     check_seal(place, manifest)
     contents.add(f"{name}.manifest.json", manifest_path(place, case), BOUND)
-    contents.add_tree(name, place / case, THEIRS)
+    contents.add_tree(name, place / case)
 
 
 def _add_entry(contents: Contents, place: Path, trajectories: bool) -> None:

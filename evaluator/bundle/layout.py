@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from bench import __version__
 from bench.archive_rules import Caps
 from evaluator.records import Strict
 
 SCHEMA: Literal["cdb.bundle/1"] = "cdb.bundle/1"
+MADE_BY = f"cdb {__version__}"
 CARD = "bundle.json"
 README = "README.md"
 RESULTS, ENTRIES, START = "results", "entries", "start"

@@ -52,12 +52,12 @@ def replay_some(
     )
     chosen = random.Random(seed).sample(standing, min(count, len(standing)))
     replayed = []
-    for name, case, index in chosen:
+    for number, (name, case, index) in enumerate(chosen, start=1):
+        progress(f"replaying {number} of {len(chosen)}: {name} {case} criterion {index}")
         result = by_name[name]
         with tempfile.TemporaryDirectory(prefix="cdb-verify-replay-") as room:
             scratch = _scratch(result, case, Path(room) / name, _start(found.folder, case, dataset), rebuild)
             one = _replay(scratch, name, case, index, frozen)
-        progress(one.line())
         replayed.append(one)
         if one.came == "fails":
             found.fault(f"{RESULTS}/{name}/journal.jsonl", f"{case} criterion {index} does not replay: {one.reason}")

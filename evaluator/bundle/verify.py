@@ -12,7 +12,7 @@ from bench.tree import digest, list_tree
 from evaluator.bundle.check_entry import check_entries
 from evaluator.bundle.check_result import Result, check_result
 from evaluator.bundle.findings import Fault, Findings
-from evaluator.bundle.layout import RESULTS, START
+from evaluator.bundle.layout import MADE_BY, RESULTS, START
 from evaluator.bundle.opened import check_members, opened
 from evaluator.bundle.replays import Replayed, replay_some
 from evaluator.rubric import read_rubrics
@@ -75,8 +75,13 @@ def verify_bundle(
     with opened(bundle) as folder:
         found = Findings(folder)
         card, whole = check_members(found, digest_wanted)
+        if card and card.made_by != MADE_BY:
+            found.notes.append(
+                f"made by {card.made_by}, checked by {MADE_BY}: where rules changed, verdicts may differ"
+            )
         solved = check_entries(found)
-        names = sorted(path.name for path in (folder / RESULTS).iterdir() if path.is_dir())
+        held = folder / RESULTS
+        names = sorted(path.name for path in held.iterdir() if path.is_dir()) if held.is_dir() else []
         for told in card.results if card else ():
             if told.name not in names:
                 found.fault(f"{RESULTS}/{told.name}", "bundle.json names it and it is not there")
@@ -85,6 +90,8 @@ def verify_bundle(
             _check_starts(found, result)
             if dataset:
                 _check_dataset(found, result, dataset)
+        if not dataset:
+            found.notes.append("requests and criteria were not compared with the dataset's: pass --dataset")
         replayed = (
             replay_some(found, results, replays, seed, dataset, rebuild=rebuild, frozen=frozen, progress=progress)
             if replays

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bench import __version__
 from bench.atomic import sync_folder
 from bench.errors import DataError
 from bench.journal import JournalStream
@@ -25,7 +24,7 @@ from bench.redact import SHORTEST_SECRET, Redactor
 from bench.strict_json import read_json
 from bench.tree import Entry, file_entry, link_entry
 from evaluator.bundle.contents import BOUND, MINE, Contents, Source, gather
-from evaluator.bundle.layout import CARD, README, BundleCard, ResultCard
+from evaluator.bundle.layout import CARD, MADE_BY, README, BundleCard, ResultCard
 from evaluator.bundle.readme import readme
 from evaluator.exports.entry import results_name
 from evaluator.fixed_archive import MTIME
@@ -76,7 +75,7 @@ def write_bundle(
             archive.require_clean(keep_suspected)
             card = BundleCard(
                 digest="",
-                made_by=f"cdb {__version__}",
+                made_by=MADE_BY,
                 results=cards,
                 holds=holds,
                 left_out=contents.left_out,

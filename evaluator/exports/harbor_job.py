@@ -67,6 +67,8 @@ def import_job(job: Path, dataset_root: Path, out: Path, *, source: str = WORKSP
             continue
         made = _take(folder, record, tasks[case], out / entry, agent, model, attempts[key], source)
         found.append(Imported(folder.name, case, entry, *made))
+        if made[0] is None:
+            continue
         who = {"agent": agent, "model": model, "harness": "harbor", "attempt": attempts[key]}
         write_json(out / entry / "entry.json", {**who, "notes": f"Harbor job {job.resolve().name}"})
     write_json(
@@ -194,7 +196,7 @@ def _usage(record: Json) -> Json:
     if "input" in tokens:  # Harbor counts cached tokens in
         tokens["input"] = max(0, tokens["input"] - tokens.get("cache_read", 0))
     cost = told.get("cost_usd")
-    return {"tokens": tokens, "cost_usd": float(cost) if _is_number(cost) else None} if told else {}
+    return {"tokens": tokens, "cost_usd": cost if _is_number(cost) else None} if told else {}
 
 
 def _is_number(value: object) -> bool:

@@ -54,7 +54,7 @@ def write_log(entry: Entry, out: Path) -> Path:
 
 
 def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     info = zipfile.ZipInfo(name, ZIP_DATE)
     info.create_system, info.external_attr = 3, 0o100644 << 16
     archive.writestr(info, text.encode("utf-8", "backslashreplace"), zipfile.ZIP_DEFLATED, LEVEL)
@@ -95,10 +95,12 @@ def _header(entry: Entry) -> Json:
 
 
 def _results(entry: Entry) -> Json:
+    """The headline's column first in each score: the viewer shows that one in its list of logs."""
     coverage, columns = entry.scores["coverage"], entry.scores["columns"]
+    names = sorted(columns, key=lambda name: name != entry.scores["headline"])
     scores = []
     for metric in METRICS:
-        told = {name: columns[name][metric]["mean"] for name in columns}
+        told = {name: columns[name][metric]["mean"] for name in names}
         metrics = {
             name: {"name": name, "value": mean / 100, "params": {}, "options": {}}
             for name, mean in told.items()

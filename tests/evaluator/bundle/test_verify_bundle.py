@@ -18,9 +18,13 @@ from judged_run import JudgedRun, rewrite_cases, rewrite_journal
 
 from bench.errors import DataError, UsageError
 from bench.tree import digest, list_tree
+from bench.unpack import unpack
 from evaluator.adjudicate import decide_whole
+from evaluator.bundle.layout import CAPS, tree_of
 from evaluator.bundle.verify import Verified, verify_bundle
+from evaluator.bundle.write import write_bundle
 from evaluator.cases import Cases
+from evaluator.scoring import score_files
 
 Forge = Callable[[Callable[[Path], None]], Path]
 RESULTS, ENTRY = "results/editor", "entries/editor__none__1"
@@ -132,6 +136,24 @@ def test_a_digest_that_was_published_shows_any_other_bundle(unpacked: Path, bund
     seal_again(unpacked)
     assert verify_bundle(unpacked).faults == [], "a forger may rewrite everything that nothing is bound to"
     assert places(verify_bundle(unpacked, digest_wanted=published)) == ["the whole"]
+
+
+def test_submissions_made_elsewhere_are_bundled_and_verified_with_their_seals(
+    judged: JudgedRun, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(judged.root, root, symlinks=True)
+    (root / "runs/editor__none__1/journal.jsonl").unlink()  # so that it is no entry of ours any more
+    lock, cases = root / "results/editor/lock.json", root / "results/editor/cases.json"
+    score_files(cases, lock.with_name("journal.jsonl"), lock.with_name("scores.json"))
+    write_bundle([root / "results/editor"], tmp_path / "b.tar.gz", environment={})
+    found = verify_bundle(tmp_path / "b.tar.gz")
+    assert (found.faults, found.submissions) == ([], 2)
+    (folder := tmp_path / "out").mkdir()
+    unpack(tmp_path / "b.tar.gz", folder, CAPS, tree_of, any_name=True)
+    assert not (folder / ENTRY / "lock.json").exists()
+    (folder / ENTRY / "submissions/list/run.sh").write_text("x")
+    assert f"{ENTRY}/submissions/list" in places(verify_bundle(folder))
 
 
 # A forger who makes everything fit: fresh chain, fresh scores, fresh bundle.json.
@@ -312,7 +334,7 @@ TRICKS = {
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_hostile_archives_are_refused_by_the_rules_of_releases(tmp_path: Path, trick: str) -> None:
+def test_c4_hostile_archives_are_refused_by_the_rules_of_releases(tmp_path: Path, trick: str) -> None:
     members, why = TRICKS[trick]
     path = tmp_path / "b.tar.gz"
     path.write_bytes(gzip.compress(tar_bytes([*GOOD, *members]), 1))
@@ -379,8 +401,6 @@ def test_the_command_line_tells_faults_by_its_exit_code(
 
 
 def test_replays_without_a_start_application_ask_for_the_dataset(judged: JudgedRun, tmp_path: Path) -> None:
-    from evaluator.bundle.write import write_bundle
-
     write_bundle([judged.results], tmp_path / "b.tar.gz", environment={})
     with pytest.raises(UsageError, match="pass the extracted release with --dataset"):
         verify_bundle(tmp_path / "b.tar.gz", replays=1)

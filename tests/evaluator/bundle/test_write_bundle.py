@@ -15,6 +15,7 @@ from judged_run import ODD_NAME, SECRET, JudgedRun, rewrite_journal
 
 from bench.errors import DataError, UsageError
 from bench.journal import take_lock
+from evaluator.bundle.verify import verify_bundle
 from evaluator.bundle.write import write_bundle
 from evaluator.cases import read_cases
 
@@ -39,7 +40,7 @@ def test_submissions_are_byte_for_byte_with_links_modes_and_odd_names(judged: Ju
     assert os.fsdecode(ODD_NAME) in {path.name for path in copied.iterdir()}
 
 
-def test_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked: Path) -> None:
+def test_c130_secrets_are_taken_out_of_our_texts_and_told(judged: JudgedRun, unpacked: Path) -> None:
     card = json.loads((unpacked / "bundle.json").read_text())
     assert card["redacted"] == [
         "results/editor/built/clock/BUILT.json",
@@ -97,6 +98,18 @@ def test_what_is_not_in_is_said_and_starting_applications_only_come_when_asked_f
         tops = {name.split("/")[0] for name in archive.getnames()}
         assert not [name for name in archive.getnames() if "/built/" in name or "/trials/" in name]
     assert tops == {"README.md", "bundle.json", "entries", "results"}
+
+
+def test_links_that_no_bundle_may_hold_are_left_out_and_named(judged: JudgedRun, tmp_path: Path) -> None:
+    """The start application's own kind of list leaves them out, too; a built one may lead into its container."""
+    copy = _copy(judged, tmp_path)
+    (copy.results / "built/clock/app/bin").symlink_to("/usr/bin")
+    (copy.dataset / "cases/clock/project/up").symlink_to("../../..")
+    card = write_bundle([copy.results], tmp_path / "b.tar.gz", start=True, environment={})
+    assert [one["what"] for one in card.left_out if "link" in one["why"]] == [
+        "results/editor/built/clock/app/bin", "start/clock/project/up",
+    ]  # fmt: skip
+    assert verify_bundle(tmp_path / "b.tar.gz").faults == []
 
 
 def test_a_broken_seal_a_running_judging_and_a_missing_score_are_refused(judged: JudgedRun, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_trials_become_sealed_submissions_with_who_made_them(
     assert [case.case for case in cases.cases if case.submission] == ["clock", "list"]
 
 
-def test_a_tree_is_taken_over_by_the_rules_of_a_snapshot(
+def test_c56_a_tree_is_taken_over_by_the_rules_of_a_snapshot(
     job: Path, trial: MakeTrial, judged: JudgedRun, tmp_path: Path
 ) -> None:
     tree = trial("clock__a") / "artifacts/workspace"

@@ -37,7 +37,7 @@ def test_an_agent_gets_the_request_word_for_word_and_the_application_as_it_is(ta
     assert os.access(task / "tests/test.sh", os.X_OK)
 
 
-def test_no_word_of_a_rubric_is_in_what_agents_are_given(tasks: Path) -> None:
+def test_c14_no_word_of_a_rubric_is_in_what_agents_are_given(tasks: Path) -> None:
     for path in (tasks / "out").rglob("*"):
         assert path.name != "rubric.json"
         if path.is_file():

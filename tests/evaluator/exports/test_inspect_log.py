@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_run import SECRET, JudgedRun
+from judged_run import SECRET, JudgedRun, rewrite_journal
 
 from bench.atomic import write_json
 from evaluator.exports.inspect_log import write_logs
 from evaluator.exports.inspect_messages import messages_of
 from evaluator.exports.tables import write_tables
+from evaluator.scoring import score_files
 
 ToolPython = Callable[[str, str], Path]
 
@@ -45,6 +47,7 @@ def test_a_task_is_a_sample_with_its_verdicts_as_scores(logs: Path) -> None:
     assert told["sub_requirements"][0]["replays"][0] == "propose on submission: held"
     header = read(logs / "editor.eval", "header.json")
     assert header["eval"]["viewer"] == {"trust_content": False}
+    assert list(header["results"]["scores"][0]["metrics"]) == ["witnessed", "card", "judge"]
     assert header["results"]["scores"][0]["metrics"]["witnessed"]["value"] == pytest.approx(1 / 3, abs=1e-4)
 
 
@@ -58,12 +61,6 @@ def test_ids_are_unique_in_a_log_and_the_bytes_are_the_same_each_time(
 
 
 def test_what_is_unscored_has_no_score_and_says_why(judged: JudgedRun, tmp_path: Path) -> None:
-    import shutil
-
-    from judged_run import rewrite_journal
-
-    from evaluator.scoring import score_files
-
     shutil.copytree(judged.root, tmp_path / "copy", symlinks=True)
     results = tmp_path / "copy/results/editor"
 
@@ -84,8 +81,6 @@ def test_what_is_unscored_has_no_score_and_says_why(judged: JudgedRun, tmp_path:
 
 
 def test_a_trajectory_becomes_messages_secrets_taken_out(judged: JudgedRun, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(judged.root, tmp_path / "copy", symlinks=True)
     path = tmp_path / "copy/runs/editor__none__1/trials/clock/1/trajectory.json"
     content = json.loads(path.read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from bench.strict_json import read_json
 from evaluator.exports.entry import results_name
 from evaluator.exports.rows import CRITERIA, TRIALS
 from evaluator.exports.tables import write_tables
+from evaluator.scoring import score_files
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +77,6 @@ def test_parquet_opens_in_datasets_with_every_column_of_its_type(tables: Path, t
 def test_csv_is_read_back_and_no_cell_of_another_is_run_as_a_formula(
     judged: JudgedRun, tables: Path, tmp_path: Path
 ) -> None:
-    import shutil
-
     with (tables / "criteria.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["verdict"] for row in rows] == [row["verdict"] for row in lines(tables / "criteria.jsonl")]
@@ -96,10 +96,6 @@ def test_the_same_results_give_the_same_bytes(judged: JudgedRun, tables: Path, t
 
 
 def test_an_overruled_verdict_counts_and_what_was_judged_stays(judged: JudgedRun, tmp_path: Path) -> None:
-    import shutil
-
-    from evaluator.scoring import score_files
-
     shutil.copytree(judged.root, tmp_path / "copy", symlinks=True)
     results = tmp_path / "copy/results/editor"
     told = {"case": "clock", "criterion_index": 2, "verdict": "PASS", "author": "me", "reason": "looked"}
@@ -114,8 +110,6 @@ def test_an_overruled_verdict_counts_and_what_was_judged_stays(judged: JudgedRun
 
 
 def test_a_foreign_journal_is_exported_with_what_it_has(judged: JudgedRun, tmp_path: Path) -> None:
-    from evaluator.scoring import score_files
-
     results = tmp_path / "foreign"
     results.mkdir()
     cases = (judged.results / "cases.json").read_text().replace("../../", f"{judged.root}/")
