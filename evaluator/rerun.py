@@ -82,6 +82,9 @@ class _Recorded:
     def stop(self) -> None:
         """Nobody waits."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def in_case(self, exhibits: Exhibits) -> _Recorded:
         return self
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from bench.outcomes import CASE, CRITERION, TRIAL
 from bench.submission import SubmissionManifest
 from evaluator.adjudicate import RULES
+from evaluator.audit_queue import REASONS
 from evaluator.bundle.layout import BundleCard, ResultCard
 from evaluator.cases import Case, Cases
-from evaluator.records import CaseRecord, CriterionRecord, Replay, StepResult, SubResult
+from evaluator.records import AdvocateRecord, CaseRecord, CriterionRecord, Replay, StepResult, SubResult
 from sandboxes.egress.records import EgressLine, EgressSums, HostSums
 from sandboxes.gateway.policy import Upstream
 from sandboxes.gateway.records import CallRecord, TrialSummary
@@ -21,7 +22,8 @@ RECORDS = (REPOSITORY / "docs/records.md").read_text(encoding="utf-8")
 
 def test_every_field_that_is_written_is_explained() -> None:
     models = (SubmissionManifest, Case, Cases, CriterionRecord, CaseRecord, SubResult, Replay, StepResult)
-    models = (*models, CallRecord, TrialSummary, EgressLine, EgressSums, HostSums, BundleCard, ResultCard)
+    models = (*models, AdvocateRecord, CallRecord, TrialSummary, EgressLine, EgressSums, HostSums)
+    models = (*models, BundleCard, ResultCard)
     fields = {field.removesuffix("_") for model in models for field in model.model_fields}
     unexplained = sorted(f for f in fields if not re.search(rf"[`.\[\]]{f}[`\[\]]", RECORDS))
     assert unexplained == []
@@ -37,6 +39,7 @@ def test_every_outcome_and_rule_is_in_the_tables() -> None:
         for name, row in table.items():
             assert re.search(rf"\| `{name}` \|.*\| {row.counts} \|", RECORDS), name
     assert [rule for rule in RULES if f"`{rule}`" not in RECORDS] == []
+    assert [n for n, reason in REASONS.items() if f"| `{n}` | {reason.weight} | {reason.text} |" not in RECORDS] == []
 
 
 def test_every_document_that_is_linked_exists() -> None:

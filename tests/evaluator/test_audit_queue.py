@@ -43,7 +43,9 @@ def test_what_the_parts_say_counts_as_well() -> None:
 
 
 def test_every_set_of_reasons_weighs_what_its_parts_weigh() -> None:
-    flags = [name for name in REASONS if name not in ("unverified", "judge_error", "claimed_not_shown", "inconclusive")]
+    flags = [
+        name for name in REASONS if name not in ("unverified", "judge_error", "claimed_not_shown", "inconclusive")
+    ]
     for pair in itertools.combinations(flags, 2):
         [entry] = audit_queue([record(flags=list(pair))])
         assert entry["weight"] == sum(REASONS[name].weight for name in pair)
