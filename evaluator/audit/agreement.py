@@ -72,6 +72,11 @@ def kappa(
     n = len(first)
     tables = np.zeros((n, ranks, ranks))
     tables[np.arange(n), first, second] = 1.0 if weights is None else weights
+    return kappa_of(tables, seed=seed, strata=strata)
+
+
+def kappa_of(tables: Floats, *, seed: int, strata: Ints | None = None) -> Agreement:
+    """The same where an item was rated several times. `tables`: (items, ranks, ranks), what each item adds."""
     return _measured(tables, weighted_kappa, seed=seed, strata=strata)
 
 

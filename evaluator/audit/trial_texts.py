@@ -99,7 +99,9 @@ def _try_texts(entry: Entry, folder: Path, *, counts: bool) -> Iterator[Found]:
     elif not entry.asks_a_model and counts:
         output = folder / "stdout.log"
         if not output.is_file():
-            yield Unread(f"{place}/stdout.log", "the agent's output, all there is of an agent without a model, is missing")
+            yield Unread(
+                f"{place}/stdout.log", "the agent's output, all there is of an agent without a model, is missing"
+            )
         elif _DROPPED.search(output.read_bytes()):
             yield Unread(f"{place}/stdout.log", "a part of the agent's output was not kept")
     for path in sorted(folder.rglob("*")):

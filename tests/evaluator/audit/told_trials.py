@@ -106,7 +106,11 @@ def make_run(folder: Path, cases: list[str] = CASES, *, seed: int = 0, egress: s
     generator = random.Random(seed)
     listed = []
     run.entry.mkdir(parents=True)
-    lock = {"step": "solve", "model": {"upstream": "made up"}, "conditions": {"egress": egress, "hosted_tools": "off"}}
+    lock = {
+        "step": "solve",
+        "model": {"upstream": "made up"},
+        "conditions": {"egress": egress, "hosted_tools": "off"},
+    }
     (run.entry / "lock.json").write_text(json.dumps(lock))
     with Journal(run.entry / "journal.jsonl") as journal:
         for case in cases:
@@ -119,7 +123,11 @@ def make_run(folder: Path, cases: list[str] = CASES, *, seed: int = 0, egress: s
             journal.append({"type": "trial", "case": case, "outcome": "ok", "try": 1, "logs": f"trials/{case}/1"})
     who = {"agent": "agent", "model": "model", "harness": "cdb", "attempt": 1, "reportable": True}
     told = Cases(
-        dataset={"name": "Sample"}, scope={"label": "Sample", "whole": True}, entry=who, plans_sha256="x", cases=listed
+        dataset={"name": "Sample"},
+        scope={"label": "Sample", "whole": True},
+        entry=who,
+        plans_sha256="x",
+        cases=listed,
     )
     write_cases(told, run.results / "cases.json")
     return run
