@@ -71,6 +71,25 @@ def leaks(
         raise typer.Exit(3)
 
 
+@audit_app.command("diff")
+def diff(
+    first: Annotated[Path, typer.Argument(help="Results folder of one judging.")],
+    second: Annotated[Path, typer.Argument(help="Results folder of another judging of the same submissions.")],
+    out: Annotated[Path | None, typer.Option(help="A page to write, HTML.")] = None,
+    column: _Column = "witnessed",
+    as_json: Json = False,
+) -> None:
+    """Two judgings of the same submissions: agreement, flips with their evidence, score difference."""
+    from evaluator.audit.rejudge import lines, rejudge_diff
+    from evaluator.audit.rejudge_page import write_diff_page
+
+    found = rejudge_diff(first, second, _known(column))
+    told = lines(found)
+    if out:
+        told.append(f"page: {write_diff_page(found, out).resolve()}")
+    answer(as_json, found, told)
+
+
 def _known(column: str) -> Column:
     from evaluator.records import COLUMNS
 
