@@ -227,7 +227,8 @@ def _is_judged(results: Path) -> bool:
 
 def _identity(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
     """What may not change under a run: everything but concurrency, its folder, its words and its checks."""
-    told = config.model_dump(mode="json", exclude={"concurrency", "out", "title", "preflight", "column", "leak_audit"})
+    may_change = {"concurrency", "out", "title", "preflight", "column", "leak_audit"}
+    told = config.model_dump(mode="json", exclude=may_change)
     told["dataset"].pop("root")
     told["budget"].pop("run_usd")  # raising it is how a run that reached it goes on
     told["judges"] = [{k: v for k, v in judge.items() if k != "case_timeout_s"} for judge in told["judges"]]

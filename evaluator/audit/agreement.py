@@ -38,7 +38,7 @@ class Agreement(NamedTuple):
 
 
 def weighted_kappa(tables: Floats) -> Floats:
-    """Quadratic-weighted kappa of each table in (…, k, k): rows the first rater, columns the second. nan: undefined."""
+    """Quadratic-weighted kappa of each table in (…, k, k), rows the first rater. nan: undefined."""
     k = tables.shape[-1]
     ranks = np.arange(k)
     weights = (ranks[:, None] - ranks[None, :]) ** 2 / (k - 1) ** 2
@@ -81,7 +81,8 @@ def kappa_of(tables: Floats, *, seed: int, strata: Ints | None = None) -> Agreem
 
 
 def alpha(counts: Ints, *, seed: int, strata: Ints | None = None) -> Agreement:
-    """Agreement of any number of raters. `counts`: (items, ranks), how many gave which; items with one are left out."""
+    """Agreement of any number of raters. `counts`: (items, ranks), how many gave which; items with one rating are
+    left out."""
     rated = counts.sum(axis=1)
     paired = rated >= 2
     chosen = counts[paired].astype(np.float64)

@@ -64,7 +64,7 @@ class Design(Strict):
 
 
 def draw(judgings: list[Judging], column: Column, labels: int, seed: int, base: Path) -> Design:
-    """Draw `labels` criteria, as many from each judging, in an order that tells nothing. `base`: where the file will be.
+    """Draw `labels` criteria, as many from each judging, in random order. `base`: where the file will be.
 
     Same arguments, same design. Raises UsageError for fewer than `LEAST` labels of a judging.
     """

@@ -86,7 +86,7 @@ class Judging:
 
 
 def read_judging(folder: Path, column: Column) -> Judging:
-    """Raises UsageError for a folder that is no finished judging of ours, DataError for one that cannot be trusted."""
+    """Raises UsageError for what is no finished judging of ours, DataError for a journal that cannot be trusted."""
     journal = folder / "journal.jsonl"
     if not journal.is_file() or not (folder / "cases.json").is_file():
         raise UsageError(f"{folder} is no results folder (cases.json, journal.jsonl); give what `cdb judge` wrote")

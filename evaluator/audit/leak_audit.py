@@ -1,4 +1,4 @@
-"""`cdb audit leaks`: did a trial see the rubric, fetch the dataset, or speak to its judge? After the run, from records.
+"""`cdb audit leaks`: did a trial see the rubric, fetch the dataset or speak to its judge? By its records, afterwards.
 
 Each trial is CLEAN, FLAGGED (something was found; a person has to look, it is no proof of cheating) or INCONCLUSIVE
 (nothing was found and not everything could be looked into, such as a trial without a trajectory). What was found is

@@ -1,4 +1,4 @@
-"""What gives a leak away in a text: a criterion's words, a rubric's name, an address of the dataset, a word to the judge.
+"""What gives a leak away in a text: criteria, names of rubrics, addresses of the dataset, words to the judge.
 
 What the task itself gives its solver (request, digests of its attachments, starting application) is no secret: a
 criterion, name or address that stands there is not looked for in that task's trial.

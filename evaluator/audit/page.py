@@ -113,7 +113,7 @@ def _question(design: Design, number: int, judgings: list[Judging], album: Album
 
 
 def _pairs(judging: Judging, found: Judged, album: Album) -> list[tuple[Shot, Shot]]:
-    """Start and submission beside each other: the frames that show the criterion best, then the pages as they open."""
+    """Start and submission side by side: the frames that show the criterion best, then the pages as they open."""
     shots, record = judging.case_records[found.case.case].shots, found.record
     rows: list[tuple[str, Any, Any]] = []
     if record:
@@ -138,7 +138,7 @@ def _part(sub: SubResult, folder: Path, album: Album) -> Part:
 
 
 def _steps(replay: Replay, folder: Path, album: Album) -> list[StepShown]:
-    """Steps with what was seen. Steps that were never reached are in no record, so there is nothing to hide of them."""
+    """Steps with what was seen, without whether they held."""
     framed = [step.index for step in replay.steps if step.frame][-MOST_FRAMES:]
     return [
         StepShown(step.text, step.note, album.take(folder, step.frame) if step.index in framed else "")

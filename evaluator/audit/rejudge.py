@@ -1,6 +1,7 @@
-"""`cdb audit diff`: two judgings of the same submissions side by side: agreement, flips with evidence, score difference.
+"""`cdb audit diff`: two judgings of the same submissions: agreement, flips with evidence, score difference.
 
-Judge, refuter and their settings may differ, since that is what is looked at; submissions, criteria and plans may not.
+Judge, refuter and their settings may differ, since that is what is looked at; submissions, criteria and plans may
+not.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def rejudge_diff(first: Path, second: Path, column: Column, *, seed: int = 0) ->
         "criteria": len(pairs),
         "agreement": kappa(ranks[:, 0], ranks[:, 1], 3, seed=seed).as_json(),
         "table": {
-            _name(a): {_name(b): sum((x.verdict, y.verdict) == (a, b) for x, y in pairs) for b in NAMES} for a in NAMES
+            _name(a): {_name(b): sum((x.verdict, y.verdict) == (a, b) for x, y in pairs) for b in NAMES}
+            for a in NAMES
         },
         "scores": {metric: _scores(results, metric, seed) for metric in METRICS},
         "flips": [_flip(a, b, judgings, column) for a, b in pairs if a.verdict != b.verdict],

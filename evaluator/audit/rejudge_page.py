@@ -14,9 +14,10 @@ def write_diff_page(found: dict[str, Any], out: Path) -> Path:
     album = Album()
     folders = [Path(judging["folder"]) for judging in found["judgings"]]
     frames = [
-        [album.uris.get(album.take(folder, side["frame"]), "") for folder, side in zip(folders, flip["sides"], strict=True)]
+        [album.uris.get(album.take(*at), "") for at in zip(folders, (s["frame"] for s in flip["sides"]), strict=True)]
         for flip in found["flips"]
     ]
-    page = render("diff.html.j2", "audit.css", "diff.js", found=found, flips=list(zip(found["flips"], frames, strict=True)))
+    flips = list(zip(found["flips"], frames, strict=True))
+    page = render("diff.html.j2", "audit.css", "diff.js", found=found, flips=flips)
     write_bytes(out, page.encode("utf-8"))
     return out

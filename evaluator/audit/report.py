@@ -1,4 +1,4 @@
-"""`cdb audit report`: how far people agree with each other and with the judge, and the score that people would give."""
+"""`cdb audit report`: how far people agree with each other and the judge, and the score people would give."""
 
 from __future__ import annotations
 
@@ -226,6 +226,8 @@ def _coefficient(one: dict[str, Any]) -> str:
 
 def _score(one: dict[str, Any]) -> str:
     return (
-        f"judge {one['judge']:.1f}, corrected {one['mean']:.1f}; tasks like these [{one['low']:.1f}, {one['high']:.1f}], "
-        f"these tasks [{one['here_low']:.1f}, {one['here_high']:.1f}]; {one['labels']} labels, lambda {one['power']:.2f}"
+        f"judge {one['judge']:.1f}, corrected {one['mean']:.1f}; "
+        f"tasks like these [{one['low']:.1f}, {one['high']:.1f}], "
+        f"these tasks [{one['here_low']:.1f}, {one['here_high']:.1f}]; "
+        f"{one['labels']} labels, lambda {one['power']:.2f}"
     )

@@ -115,7 +115,7 @@ def _try_texts(entry: Entry, folder: Path, *, counts: bool) -> Iterator[Found]:
 
 
 def submission_texts(folder: Path, start: Path, place: str) -> Iterator[Found]:
-    """The files of a submission that the starting application does not have with the same content, and their names."""
+    """The files of a submission, and their names, but for those that the start has with the same content."""
     known = {e["path"]: e.get("sha256") for e in list_tree(start) if "path" in e} if start.is_dir() else {}
     yield from _tree(folder, place, known)
 
