@@ -193,11 +193,11 @@ def _trial(run: ToldRun, case: str, written: dict[str, str], generator: random.R
     (folder / "request.md").write_text(request)
     (folder / "stdout.log").write_text("\n".join(json.dumps({"type": "text", "text": text}) for text in said))
     (folder / "stderr.log").write_text(BUILD_LOG)
-    (folder / "names-asked.txt").write_text("registry.npmjs.org\nfonts.googleapis.com\ngithub.com\n")
+    (folder / "names-asked.txt").write_text("registry.example.org\nfonts.googleapis.com\ngithub.com\n")
     add_call(folder, {"content": [{"type": "text", "text": 'He wrote "type": "web_search_call" himself.'}],
                       "usage": {"input_tokens": 9, "server_tool_use": {"web_search_requests": 0}}})  # fmt: skip
     if egress != "none":
-        write_egress(folder, {"registry.npmjs.org": 0, "github.com": 2, "cdn.jsdelivr.net": 0})
+        write_egress(folder, {"registry.example.org": 0, "github.com": 2, "cdn.jsdelivr.net": 0})
 
 
 def _did(said: str, tool: str, arguments: dict[str, Any], result: str) -> dict[str, Any]:
