@@ -13,6 +13,7 @@ import typer
 
 from bench.errors import CdbError
 from bench.exit_codes import told
+from verbs.audit import audit_app
 from verbs.dataset import dataset_app
 from verbs.export import export_app, import_app, verify
 from verbs.judging import judge, plan, prepare, replay, score, seal
@@ -31,6 +32,7 @@ app.add_typer(dataset_app, name="dataset")
 app.add_typer(agents_app, name="agents")
 app.add_typer(export_app, name="export")
 app.add_typer(import_app, name="import")
+app.add_typer(audit_app, name="audit")
 app.command()(solve)
 app.command("run")(run_config)
 for _verb in (status, prepare, plan, judge, score, replay, seal, report, compare, verify, doctor, clean, demo):

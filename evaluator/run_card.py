@@ -16,8 +16,8 @@ CAVEATS = (
 _TITLES = {"strict": "Strict", "graded": "Graded", "full": "Full"}
 
 
-def run_card(scores: dict[str, Any]) -> str:
-    """Markdown from scores.json alone, so that the same scores give the same card."""
+def run_card(scores: dict[str, Any], leaks: dict[str, Any] | None = None) -> str:
+    """Markdown from scores.json and leak_audit.json (None: not made) alone, so that the same give the same card."""
     parts = [
         f"# {_who(scores['entry'])}: {_text(scores['label'])}",
         _warning(scores),
@@ -28,6 +28,7 @@ def run_card(scores: dict[str, Any]) -> str:
         _list("Conditions", _flat("", scores["settings"].get("conditions", {})) or ["not recorded"]),
         _list("Coverage", _coverage(scores)),
         _list("Flagged", [f"{_text(flag)}: {n}" for flag, n in scores["flags"].items()] or ["nothing"]),
+        _list("Leak audit", _leaks(leaks)),
         _list("Warnings", [_text(line) for line in scores["warnings"]] or ["none"]),
         _list("What this number does not say", list(CAVEATS)),
     ]
@@ -100,6 +101,19 @@ def _coverage(scores: dict[str, Any]) -> list[str]:
             f"{raw} → {o['verdict']}: {_text(o['reason'])}"
         )
     return lines
+
+
+def _leaks(found: dict[str, Any] | None) -> list[str]:
+    """Trials by status, then those that a person has to look at; leak_audit.json has every place."""
+    if found is None:
+        return ["not made: `cdb audit leaks` on the results folder"]
+    said = [f"{status}: {n} of {len(found['trials'])} trials" for status, n in found["statuses"].items()]
+    for trial in found["trials"]:
+        if trial["status"] != "CLEAN":
+            kinds = sorted({finding["kind"] for finding in trial["findings"]})
+            reasons = [part["reason"] for part in trial["not_looked_into"][:1]]
+            said.append(f"{trial['status']} {_text(trial['case'])}: {_text(', '.join(kinds or reasons))}")
+    return said
 
 
 def _flat(prefix: str, value: Any) -> list[str]:

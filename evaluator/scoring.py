@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.atomic import write_bytes, write_json
+from bench.strict_json import read_json
+from evaluator.audit.leak_audit import read_leak_audit
 from evaluator.cases import read_cases
 from evaluator.overrides import read_overrides
 from evaluator.run_card import run_card
@@ -26,9 +28,19 @@ def score_files(
         overrides=read_overrides(overrides) if overrides else (),
     )
     write_json(out, found)
-    write_bytes(out.with_name("run_card.md"), run_card(found).encode("utf-8", "backslashreplace"))
+    _write_run_card(found, out.parent, read_leak_audit(journal.parent))
     write_json(out.with_name("spend.json"), spend(cases, cases_file.parent, journal))
     return found
+
+
+def rewrite_run_card(results: Path) -> None:
+    """The run card of a results folder that was scored, after something beside its scores has changed."""
+    if (results / "scores.json").is_file():
+        _write_run_card(read_json(results / "scores.json"), results, read_leak_audit(results))
+
+
+def _write_run_card(found: dict[str, Any], folder: Path, leaks: dict[str, Any] | None) -> None:
+    write_bytes(folder / "run_card.md", run_card(found, leaks).encode("utf-8", "backslashreplace"))
 
 
 def lines(found: dict[str, Any]) -> list[str]:

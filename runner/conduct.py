@@ -192,8 +192,9 @@ class _Run:
             if not whole and self.retry is None:  # infrastructure alone is tried again by itself, and once
                 again = steps.judge(self.config, entry, judge, results, "infra") + self._judge_cap(judge)
                 self.step(f"{title}, what infrastructure failed once more", again)
+        _, clean = self.step(f"leak audit: {entry.name}", steps.leaks(results))
         found, complete = self.step(f"score: {entry.name}", steps.score(results))
-        result.complete &= complete
+        result.complete &= complete and (clean or self.config.leak_audit == "record")
         told = {
             metric: found["columns"][self.config.column][metric]["mean"] for metric in ("strict", "graded", "full")
         }
@@ -241,7 +242,8 @@ def _is_judged(results: Path) -> bool:
 
 def _identity(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
     """What may not change under a run: everything but concurrency, its folder, its words and its checks."""
-    told = config.model_dump(mode="json", exclude={"concurrency", "out", "title", "preflight", "column"})
+    may_change = {"concurrency", "out", "title", "preflight", "column", "leak_audit"}
+    told = config.model_dump(mode="json", exclude=may_change)
     told["dataset"].pop("root")
     told["budget"].pop("run_usd")  # raising it is how a run that reached it goes on
     told["judges"] = [{k: v for k, v in judge.items() if k != "case_timeout_s"} for judge in told["judges"]]

@@ -99,6 +99,8 @@ class RunConfig(_Part):
     gateway: Path | None = None
     out: Path | None = None
     preflight: bool = True
+    leak_audit: Literal["record", "required"] = "record"
+    """`required`: a run in which a trial is FLAGGED or INCONCLUSIVE is incomplete until a person has looked."""
 
     @field_validator("judges")
     @classmethod

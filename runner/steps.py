@@ -59,6 +59,10 @@ def preflight(config: RunConfig, only: list[str]) -> Argv:
     return argv + _frozen(config) + _scope(only)
 
 
+def leaks(results: Path) -> Argv:
+    return ["audit", "leaks", str(results)]
+
+
 def score(results: Path) -> Argv:
     argv = ["score", "--cases", str(results / "cases.json"), "--results", str(results / "journal.jsonl")]
     return [*argv, "--out", str(results / "scores.json")]

@@ -38,7 +38,7 @@ class Agreement(NamedTuple):
 
 
 def weighted_kappa(tables: Floats) -> Floats:
-    """Quadratic-weighted kappa of each table in (…, k, k): rows the first rater, columns the second. nan: undefined."""
+    """Quadratic-weighted kappa of each table in (…, k, k), rows the first rater. nan: undefined."""
     k = tables.shape[-1]
     ranks = np.arange(k)
     weights = (ranks[:, None] - ranks[None, :]) ** 2 / (k - 1) ** 2
@@ -72,11 +72,17 @@ def kappa(
     n = len(first)
     tables = np.zeros((n, ranks, ranks))
     tables[np.arange(n), first, second] = 1.0 if weights is None else weights
+    return kappa_of(tables, seed=seed, strata=strata)
+
+
+def kappa_of(tables: Floats, *, seed: int, strata: Ints | None = None) -> Agreement:
+    """The same where an item was rated several times. `tables`: (items, ranks, ranks), what each item adds."""
     return _measured(tables, weighted_kappa, seed=seed, strata=strata)
 
 
 def alpha(counts: Ints, *, seed: int, strata: Ints | None = None) -> Agreement:
-    """Agreement of any number of raters. `counts`: (items, ranks), how many gave which; items with one are left out."""
+    """Agreement of any number of raters. `counts`: (items, ranks), how many gave which; items with one rating are
+    left out."""
     rated = counts.sum(axis=1)
     paired = rated >= 2
     chosen = counts[paired].astype(np.float64)

@@ -18,9 +18,9 @@ in the interval of `cdb score`; variance s²(z)/tasks with z the contribution of
 
 Where the judge is seldom wrong most strata of the sample hold no error at all, and their own s² would be 0. s² is
 therefore pooled over strata with the same verdict (collapsed strata: it is too large rather than too small), with
-half a label that is wrong by a whole verdict added to each pool: an error that was not seen. In simulated audits of 200
-labels (tests) an interval of 95 % then covers 94 % and more at every error rate, and is too wide only for a judge that
-is nearly always right; without it, it covers 85 % there.
+half a label that is wrong by a whole verdict added to each pool: an error that was not seen. In simulated audits of
+200 labels (tests) an interval of 95 % then covers 94 % and more at every error rate, and is too wide only for a judge
+that is nearly always right; without it, it covers 85 % there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`cdb audit leaks`: did a trial see the rubric, fetch the dataset, or speak to its judge? After the run, from records.
+"""`cdb audit leaks`: did a trial see the rubric, fetch the dataset or speak to its judge? By its records, afterwards.
 
 Each trial is CLEAN, FLAGGED (something was found; a person has to look, it is no proof of cheating) or INCONCLUSIVE
 (nothing was found and not everything could be looked into, such as a trial without a trajectory). What was found is
@@ -113,7 +113,9 @@ def summary(found: dict[str, Any]) -> str:
     """One line: how many trials are what, and kinds of findings."""
     counted = ", ".join(f"{found['statuses'][status]} {status}" for status in STATUSES)
     kinds = ", ".join(f"{kind} {n}" for kind, n in found["kinds"].items())
-    return f"leak audit of {len(found['trials'])} trials: {counted}" + (f" (trials by kind: {kinds})" if kinds else "")
+    return f"leak audit of {len(found['trials'])} trials: {counted}" + (
+        f" (trials by kind: {kinds})" if kinds else ""
+    )
 
 
 def _told(cases: Cases, results: Path, trials: list[TrialAudit], secrets: Secrets) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What gives a leak away in a text: a criterion's words, a rubric's name, an address of the dataset, a word to the judge.
+"""What gives a leak away in a text: criteria, names of rubrics, addresses of the dataset, words to the judge.
 
 What the task itself gives its solver (request, digests of its attachments, starting application) is no secret: a
 criterion, name or address that stands there is not looked for in that task's trial.
@@ -30,7 +30,9 @@ _RUBRIC_NAME = re.compile(
     r"(?i)\b(?:rubrics?(?:_\d+)?\.jsonl?|rubrics?\.(?:csv|ya?ml|parquet)|eval_withrubric|evaluation-inputs"
     r"|(?:acceptance|grading)[_-]criteria\.(?:jsonl?|csv|ya?ml|md|txt))\b"
 )
-_DATASET_NAME = re.compile(r"(?i)\bco-?design[\s_-]?bench(?:\.github\.io)?\b|\bme-?96\b|\bsolve_norubric\b|\b2610\.35138\b")
+_DATASET_NAME = re.compile(
+    r"(?i)\bco-?design[\s_-]?bench(?:\.github\.io)?\b|\bme-?96\b|\bsolve_norubric\b|\b2610\.35138\b"
+)
 _DATASET_ADDRESS = re.compile(
     r"(?i)\bcodesignbench\.github\.io\b|\b(?:huggingface\.co|hf\.co|hf-mirror\.com)/(?:api/)?datasets\b"
     r"|\bdatasets-server\.huggingface\.co\b|\bmodelscope\.cn/(?:api/v1/)?datasets\b|\bload_dataset\(\s*[\"'][\w.-]+/"

@@ -99,7 +99,9 @@ def _try_texts(entry: Entry, folder: Path, *, counts: bool) -> Iterator[Found]:
     elif not entry.asks_a_model and counts:
         output = folder / "stdout.log"
         if not output.is_file():
-            yield Unread(f"{place}/stdout.log", "the agent's output, all there is of an agent without a model, is missing")
+            yield Unread(
+                f"{place}/stdout.log", "the agent's output, all there is of an agent without a model, is missing"
+            )
         elif _DROPPED.search(output.read_bytes()):
             yield Unread(f"{place}/stdout.log", "a part of the agent's output was not kept")
     for path in sorted(folder.rglob("*")):
@@ -113,7 +115,7 @@ def _try_texts(entry: Entry, folder: Path, *, counts: bool) -> Iterator[Found]:
 
 
 def submission_texts(folder: Path, start: Path, place: str) -> Iterator[Found]:
-    """The files of a submission that the starting application does not have with the same content, and their names."""
+    """The files of a submission, and their names, but for those that the start has with the same content."""
     known = {e["path"]: e.get("sha256") for e in list_tree(start) if "path" in e} if start.is_dir() else {}
     yield from _tree(folder, place, known)
 

@@ -20,7 +20,7 @@ def check_compatible(results: list[Result]) -> None:
     first = results[0]
     faults: list[str] = []
     for other in results[1:]:
-        faults += [f"{first.folder} / {other.folder}: {line}" for line in _differences(first, other)]
+        faults += [f"{first.folder} / {other.folder}: {line}" for line in differences(first, other)]
     if faults:
         raise UsageError(
             "these results cannot be compared, since their verdicts do not mean the same:\n  "
@@ -29,7 +29,8 @@ def check_compatible(results: list[Result]) -> None:
         )
 
 
-def _differences(first: Result, other: Result) -> list[str]:
+def differences(first: Result, other: Result) -> list[str]:
+    """One line for each thing that differs and may not; empty when both may stand in one table."""
     lines = []
     if first.cases.dataset.get("name") != other.cases.dataset.get("name"):
         lines.append(f"dataset: {first.cases.dataset.get('name')!r}, {other.cases.dataset.get('name')!r}")

@@ -44,7 +44,9 @@ def test_a_full_census_leaves_no_doubt_about_these_tasks() -> None:
 
 def test_what_nobody_needs_to_look_at_counts_as_it_stands() -> None:
     # The first task had no application: its two criteria are certain FAILs.
-    frame = Frame(np.array([0, 0, 1, 1]), np.array([-1, -1, 0, 0]), np.array([0, 0, 0, 0]), np.array([0, 0, 1.0, 1.0]))
+    frame = Frame(
+        np.array([0, 0, 1, 1]), np.array([-1, -1, 0, 0]), np.array([0, 0, 0, 0]), np.array([0, 0, 1.0, 1.0])
+    )
     found = corrected(frame, np.array([2, 3]), np.array([1.0, 1.0]))
     assert found.mean == pytest.approx(0.5) == found.here_low == found.here_high
 
@@ -92,7 +94,7 @@ def test_a_simulated_audit_of_200_labels_covers_what_it_states(wrong: float, len
         over += found.low <= 0.5 * 0.85 + 0.5 * 0.15 * 0.5 <= found.high
         errors.append(found.mean - true)
     assert abs(np.mean(errors)) < 3 * np.std(errors) / AUDITS**0.5 + 1e-3  # whatever the judge does: no bias
-    assert 0.93 <= here / AUDITS  # these tasks
+    assert here / AUDITS >= 0.93  # these tasks
     assert 0.93 <= over / AUDITS <= 0.985  # tasks like these
     if wrong >= 0.06:
         assert here / AUDITS <= 0.985, "too wide to be of use"

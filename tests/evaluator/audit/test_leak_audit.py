@@ -126,7 +126,9 @@ def test_no_criterion_is_quoted_in_what_is_written(tmp_path: Path) -> None:
     assert not [word for word in ("annotated screenshot", "promo code", "delivery rule") if word in written]
 
 
-def test_a_trial_without_a_trajectory_is_inconclusive_and_a_leak_in_its_submission_still_counts(tmp_path: Path) -> None:
+def test_a_trial_without_a_trajectory_is_inconclusive_and_a_leak_in_its_submission_still_counts(
+    tmp_path: Path,
+) -> None:
     run = make_run(tmp_path, [CASE, "task-board"])
     (run.trial(CASE) / "trajectory.json").unlink()
     found = audit_leaks(run.results)
@@ -149,7 +151,9 @@ def test_records_that_are_missing_make_a_trial_inconclusive(missing: str, reason
 
 def test_a_damaged_trajectory_is_inconclusive_and_not_clean(tmp_path: Path) -> None:
     run = make_run(tmp_path, [CASE])
-    (run.trial(CASE) / "trajectory.json").write_text('{"steps": [{"step_id": 1, "source": "agent", "message": 5}, 7]}')
+    (run.trial(CASE) / "trajectory.json").write_text(
+        '{"steps": [{"step_id": 1, "source": "agent", "message": 5}, 7]}'
+    )
     assert of(audit_leaks(run.results))["status"] == "INCONCLUSIVE"
 
 

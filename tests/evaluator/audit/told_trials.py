@@ -106,7 +106,11 @@ def make_run(folder: Path, cases: list[str] = CASES, *, seed: int = 0, egress: s
     generator = random.Random(seed)
     listed = []
     run.entry.mkdir(parents=True)
-    lock = {"step": "solve", "model": {"upstream": "made up"}, "conditions": {"egress": egress, "hosted_tools": "off"}}
+    lock = {
+        "step": "solve",
+        "model": {"upstream": "made up"},
+        "conditions": {"egress": egress, "hosted_tools": "off"},
+    }
     (run.entry / "lock.json").write_text(json.dumps(lock))
     with Journal(run.entry / "journal.jsonl") as journal:
         for case in cases:
@@ -119,7 +123,11 @@ def make_run(folder: Path, cases: list[str] = CASES, *, seed: int = 0, egress: s
             journal.append({"type": "trial", "case": case, "outcome": "ok", "try": 1, "logs": f"trials/{case}/1"})
     who = {"agent": "agent", "model": "model", "harness": "cdb", "attempt": 1, "reportable": True}
     told = Cases(
-        dataset={"name": "Sample"}, scope={"label": "Sample", "whole": True}, entry=who, plans_sha256="x", cases=listed
+        dataset={"name": "Sample"},
+        scope={"label": "Sample", "whole": True},
+        entry=who,
+        plans_sha256="x",
+        cases=listed,
     )
     write_cases(told, run.results / "cases.json")
     return run
@@ -185,11 +193,11 @@ def _trial(run: ToldRun, case: str, written: dict[str, str], generator: random.R
     (folder / "request.md").write_text(request)
     (folder / "stdout.log").write_text("\n".join(json.dumps({"type": "text", "text": text}) for text in said))
     (folder / "stderr.log").write_text(BUILD_LOG)
-    (folder / "names-asked.txt").write_text("registry.npmjs.org\nfonts.googleapis.com\ngithub.com\n")
+    (folder / "names-asked.txt").write_text("registry.example.org\nfonts.googleapis.com\ngithub.com\n")
     add_call(folder, {"content": [{"type": "text", "text": 'He wrote "type": "web_search_call" himself.'}],
                       "usage": {"input_tokens": 9, "server_tool_use": {"web_search_requests": 0}}})  # fmt: skip
     if egress != "none":
-        write_egress(folder, {"registry.npmjs.org": 0, "github.com": 2, "cdn.jsdelivr.net": 0})
+        write_egress(folder, {"registry.example.org": 0, "github.com": 2, "cdn.jsdelivr.net": 0})
 
 
 def _did(said: str, tool: str, arguments: dict[str, Any], result: str) -> dict[str, Any]:
