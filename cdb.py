@@ -18,6 +18,7 @@ from verbs.judging import judge, plan, prepare, replay, score, seal
 from verbs.machine import clean, demo, doctor
 from verbs.results import compare, report
 from verbs.solving import agents_app, run_config, solve, status
+from verbs.view import view
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,7 +31,7 @@ app.add_typer(dataset_app, name="dataset")
 app.add_typer(agents_app, name="agents")
 app.command()(solve)
 app.command("run")(run_config)
-for _verb in (status, prepare, plan, judge, score, replay, seal, report, compare, doctor, clean, demo):
+for _verb in (status, prepare, plan, judge, score, replay, seal, report, view, compare, doctor, clean, demo):
     app.command()(_verb)
 
 

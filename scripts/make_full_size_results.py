@@ -134,7 +134,14 @@ class _Entry:
             "usage": {"calls": 40, "tokens": {"input": 800_000, "output": 24_000}, "cost_usd": usd},
         }  # fmt: skip
         write_json(self.run / "submissions" / f"{case}.manifest.json", seal)
-        return {"type": "trial", "case": case, "outcome": "ok", "reason": "", "logs": f"trials/{case}/1", "exit_code": 0}
+        return {
+            "type": "trial",
+            "case": case,
+            "outcome": "ok",
+            "reason": "",
+            "logs": f"trials/{case}/1",
+            "exit_code": 0,
+        }
 
     def _write_rest(self, rows: list[dict[str, Any]], listed: list[dict[str, Any]]) -> None:
         means = {m: sum(row[m] for row in rows) / len(rows) for m in ("strict", "graded", "full")}
@@ -191,13 +198,17 @@ def _patch(case: str) -> str:
     parts = []
     for name in ("index.html", "js/main.js", "css/base.css"):
         lines = [f"-  const before{i} = '{case}';\n+  const after{i} = '{case}';\n   keep({i});\n" for i in range(30)]
-        parts.append(f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,60 +1,60 @@\n" + "".join(lines))
+        parts.append(
+            f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,60 +1,60 @@\n" + "".join(lines)
+        )
     return "".join(parts)
 
 
 def _trajectory(model: str, steps: int) -> dict[str, Any]:
     began = datetime(2026, 1, 5, 9, tzinfo=UTC)
-    made: list[dict[str, Any]] = [{"step_id": 1, "source": "user", "timestamp": began.isoformat(), "message": "Please."}]
+    made: list[dict[str, Any]] = [
+        {"step_id": 1, "source": "user", "timestamp": began.isoformat(), "message": "Please."}
+    ]
     for i in range(2, steps + 1):
         call = {"tool_call_id": f"c{i}", "function_name": "bash", "arguments": {"command": f"sed -n {i}p js/main.js"}}
         at = (began + timedelta(seconds=10 * i)).isoformat()

@@ -66,7 +66,9 @@ class Drawing:
         space = Markup(' xmlns="http://www.w3.org/2000/svg"') if alone else Markup("")
         head = Markup(
             '<svg class="plot"{} viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}" font-family="{}">'
-        ).format(space, self.width, self.height, self.width, self.height, visible(f"{self.title}. {self.about}"), FONT)
+        ).format(
+            space, self.width, self.height, self.width, self.height, visible(f"{self.title}. {self.about}"), FONT
+        )
         paper = [_Shape("rect", (0, 0, self.width, self.height), "paper")] if alone else []
         return head + Markup("").join(_as_svg(shape) for shape in [*paper, *self._shapes]) + Markup("</svg>")
 

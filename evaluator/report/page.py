@@ -52,7 +52,8 @@ class Writer:
         self._site = Site(self.page)
         self._shelf = Shelf(self._site)
         self._pages = Pages(self._site, live)
-        self._rendered: dict[str, str] = {}
+        self._cases: dict[str, bytes] = {}
+        """Case → what its pages were last made of."""
 
     def write(self, standing: str = "") -> Path:
         """One generation; `standing` says in words how a run that still goes on stands."""
@@ -87,12 +88,14 @@ class Writer:
 
     def _put_case(self, case: CaseView, number: int, shared: dict[str, Any]) -> None:
         cases: list[CaseView] = shared["cases"]
+        if self._live and self._unchanged(case, number, shared):
+            return
         own = shared | {"case": case, "number": number + 1}
         around = {"before": cases[number - 1].page if number else "", "after": ""}
         if number + 1 < len(cases):
             around["after"] = cases[number + 1].page
         self._pages.put(case.page, "case.html.j2", own | around)
-        rows = [row for near in cases[max(0, number - 1) : number + 2] for row in near.criteria]
+        rows = [row for near in cases_around(cases, number) for row in near.criteria]
         pages = [row.page for row in rows]
         for row in case.criteria:
             at = pages.index(row.page)
@@ -108,6 +111,23 @@ class Writer:
             }
             self._pages.put(standing.page, "trial.html.j2", own | around | {"standing": standing})
 
+    def _unchanged(self, case: CaseView, number: int, shared: dict[str, Any]) -> bool:
+        """Nothing on this case's pages differs from the last generation; its files are kept then."""
+        near = [(other.page, [row.page for row in other.criteria]) for other in cases_around(shared["cases"], number)]
+        told = repr((case, near, shared["title"], len(shared["cases"]))).encode("utf-8", "surrogatepass")
+        mark = hashlib.sha256(told).digest()
+        pages = [case.page, *(row.page for row in case.criteria), *(one.page for one in case.standings)]
+        if self._cases.get(case.id) != mark or not all(map(self._site.has, pages)):
+            self._cases[case.id] = mark
+            return False
+        self._site.keep(*pages)
+        return True
+
+
+def cases_around(cases: Sequence[CaseView], number: int) -> Sequence[CaseView]:
+    """The case before, this one, the one after: pages link to their neighbours."""
+    return cases[max(0, number - 1) : number + 2]
+
 
 @dataclass
 class Pages:
@@ -117,7 +137,9 @@ class Pages:
     live: bool
 
     def __post_init__(self) -> None:
-        read = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "live.js")}
+        read = {
+            name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "live.js")
+        }
         self._style = read["report.css"]
         self._scripts = [*([read["live.js"]] if self.live else []), read["report.js"]]
         self._environment = _environment()

@@ -81,7 +81,9 @@ class Shelf:
         suffix = path.suffix.lower()
         ending = suffix if suffix in INERT else ".txt" if suffix in TEXTUAL else ""
         if not ending:
-            return Kept(name=shown_as, note=f"Not copied: files ending in {suffix or 'nothing'} may not be safe to open")
+            return Kept(
+                name=shown_as, note=f"Not copied: files ending in {suffix or 'nothing'} may not be safe to open"
+            )
         try:
             stamp = _stamp(path)
             if stamp not in self._kept:

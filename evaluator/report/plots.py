@@ -69,7 +69,12 @@ def strata(group: Group) -> Drawing:
                 x = 220 + 6.2 * metrics[0].mean
                 drawing.line(220, y, x, y, "span", 8)
                 drawing.circle(x, y, 5, "pass")
-                drawing.text(x + 10 if x < 800 else x - 10, y + 4, f"{metrics[0].mean:.1f}", anchor="start" if x < 800 else "end")
+                drawing.text(
+                    x + 10 if x < 800 else x - 10,
+                    y + 4,
+                    f"{metrics[0].mean:.1f}",
+                    anchor="start" if x < 800 else "end",
+                )
         y += 30
     for tick in (0, 50, 100):
         drawing.text(220 + 6.2 * tick, y + 2, str(tick), "soft", size=12, anchor="middle")
@@ -78,7 +83,11 @@ def strata(group: Group) -> Drawing:
 
 def cost(entries: Sequence[Entry]) -> Drawing | None:
     """Strict (witnessed) against USD a task of solving, logarithmic; None when no entry's cost is known."""
-    known = [(e, e.cost_usd, e.metrics["witnessed"][0]) for e in entries if e.cost_usd and e.metrics["witnessed"][0].mean is not None]
+    known = [
+        (e, e.cost_usd, e.metrics["witnessed"][0])
+        for e in entries
+        if e.cost_usd and e.metrics["witnessed"][0].mean is not None
+    ]
     if not known:
         return None
     costs = [usd for _, usd, _ in known if usd]
@@ -169,7 +178,14 @@ def cost_csv(entries: Iterable[Entry]) -> bytes:
 
 def verdicts_csv(cases: Iterable[CaseView]) -> bytes:
     rows = [
-        [case.id, row.index, row.rubric_id, entry.label, *(finding.verdict(c) for c in COLUMNS), finding.trail[2].rule]
+        [
+            case.id,
+            row.index,
+            row.rubric_id,
+            entry.label,
+            *(finding.verdict(c) for c in COLUMNS),
+            finding.trail[2].rule,
+        ]
         for case in cases
         for row in case.criteria
         for entry, finding in row.findings

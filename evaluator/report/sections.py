@@ -81,7 +81,9 @@ def read_sections(results: Results) -> list[Shown]:
 def _shown(section: Section, results: Results) -> Shown:
     notes: list[str] = []
     content = read_json(results.folder / section.file, notes)
-    facts = [(in_words(str(k)), _flat(v)) for k, v in content.items() if not isinstance(v, list | dict) and k != "schema"]
+    facts = [
+        (in_words(str(k)), _flat(v)) for k, v in content.items() if not isinstance(v, list | dict) and k != "schema"
+    ]
     for key, value in content.items():
         facts += [(f"{in_words(str(key))}: {in_words(str(k))}", _flat(v)) for k, v in mapping(value).items()]
     facts += [("not readable", note) for note in notes]

@@ -27,7 +27,9 @@ def read_trials(results: Results) -> dict[str, Trial]:
         folder = mapping(case.get("submission")).get("folder")
         if isinstance(folder, str):
             submissions[case["case"]] = Path((results.folder / folder).absolute())
-    entry = next((p.parent.parent for p in submissions.values() if (p.parent.parent / "journal.jsonl").is_file()), None)
+    entry = next(
+        (p.parent.parent for p in submissions.values() if (p.parent.parent / "journal.jsonl").is_file()), None
+    )
     records: dict[str, Json] = {}
     for _, line in journal_lines(entry / "journal.jsonl", []) if entry else ():
         if line.get("type") == "trial" and isinstance(line.get("case"), str):
