@@ -121,7 +121,9 @@ class _Entry:
                 {"criterion_index": i, "rubric_id": f"{case}-{i}", "criterion": _criterion_text(case, i)}
                 for i in range(1, count + 1)
             ],
-            "submission": {"folder": f"../../runs/{self.name}/submissions/{case}", "changed_files": 3, "outcome": "ok"},
+            "submission": {
+                "folder": f"../../runs/{self.name}/submissions/{case}", "changed_files": 3, "outcome": "ok",
+            },
         }  # fmt: skip
 
     def _trial(self, case: str) -> dict[str, Any]:
@@ -176,8 +178,8 @@ class _Entry:
 
 def _criterion_text(case: str, index: int) -> str:
     return (
-        f"Criterion {index} of {case}: the page shows what was asked for beside the heading, follows every change, and "
-        "still shows it after the page was loaded again."
+        f"Criterion {index} of {case}: the page shows what was asked for beside the heading, follows every change, "
+        "and still shows it after the page was loaded again."
     )
 
 
@@ -213,8 +215,9 @@ def _trajectory(model: str, steps: int) -> dict[str, Any]:
         call = {"tool_call_id": f"c{i}", "function_name": "bash", "arguments": {"command": f"sed -n {i}p js/main.js"}}
         at = (began + timedelta(seconds=10 * i)).isoformat()
         made.append(
-            {"step_id": i, "source": "agent", "timestamp": at, "model_name": model, "message": "I look at the script.",
-             "tool_calls": [call], "observation": {"results": [{"source_call_id": f"c{i}", "content": "keep();\n" * 12}]},
+            {"step_id": i, "source": "agent", "timestamp": at, "model_name": model, "message": "I look.",
+             "tool_calls": [call],
+             "observation": {"results": [{"source_call_id": f"c{i}", "content": "keep();\n" * 12}]},
              "metrics": {"prompt_tokens": 20_000, "completion_tokens": 600, "cost_usd": 0.03}}
         )  # fmt: skip
     return {"schema_version": "ATIF-v1.8", "agent": {"name": "made up", "version": "1"}, "steps": made}

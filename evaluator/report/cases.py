@@ -92,7 +92,10 @@ class Tally:
 
 
 def make_cases(entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf) -> list[CaseView]:
-    """Every case any entry knows, in the order of the first cases.json that lists it. `trials`: slug → case → trial."""
+    """Every case any entry knows, in the order of the first cases.json that lists it.
+
+    `trials`: slug of the entry → case → trial.
+    """
     listed: dict[str, tuple[Json, Path]] = {}
     for entry in entries:
         for case in entry.results.cases:

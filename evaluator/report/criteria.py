@@ -1,4 +1,4 @@
-"""What the pages show of one entry's result on one criterion: verdicts, evidence pictures, witness, replays, refuter."""
+"""What the pages show of one entry's result on one criterion: verdicts, pictures, witness, replays, refuter."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class Run:
-    """One replay as a sentence with its steps; `as_required` is None when an error says nothing about the application."""
+    """One replay as a sentence with its steps; `as_required` is None when an error says nothing of the application."""
 
     what: str
     inputs: str
@@ -222,12 +222,13 @@ def _run(replay: Replay, preservation: bool, folder: Path, shelf: Shelf) -> Run:
     if replay.app == "start":
         wanted = "held" if preservation else "failed"
         what = f"On the start application, where it must {'hold too' if preservation else 'fail'}"
+    inputs = ", ".join(f"{name} = {value}" for name, value in replay.inputs.items())
     result: str = replay.outcome
     if replay.outcome != "held":
         at = next((i for i, s in enumerate(replay.steps, start=1) if s.index == replay.failed_step), None)
         result = f"{replay.outcome} at step {at}" if at else replay.outcome
     return Run(
-        what, ", ".join(f"{name} = {value}" for name, value in replay.inputs.items()), place, replay.purpose in BY_REFUTER, result, replay.reason,
+        what, inputs, place, replay.purpose in BY_REFUTER, result, replay.reason,
         None if replay.outcome == "error" else replay.outcome == wanted, replay.duration_s, replay.shared,
         _steps(replay, folder, shelf), replay.console, replay.refused_requests,
     )  # fmt: skip

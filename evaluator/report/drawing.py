@@ -65,7 +65,8 @@ class Drawing:
         """`alone`: a file of its own, on white paper; else a part of a page that gives the roles their colours."""
         space = Markup(' xmlns="http://www.w3.org/2000/svg"') if alone else Markup("")
         head = Markup(
-            '<svg class="plot"{} viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}" font-family="{}">'
+            '<svg class="plot"{} viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}"'
+            ' font-family="{}">'
         ).format(
             space, self.width, self.height, self.width, self.height, visible(f"{self.title}. {self.about}"), FONT
         )
@@ -81,7 +82,7 @@ class Drawing:
         for shape in self._shapes:
             _paint(canvas, shape)
         stream = io.BytesIO()
-        image.save(stream, "PNG", optimize=True)
+        image.save(stream, "PNG")
         return stream.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -161,7 +162,9 @@ class Pages:
         return self._environment.get_template(template).render(self._given | values).encode("utf-8")
 
 
+@functools.cache
 def _environment() -> Environment:
+    """One for the process: compiling the templates takes longer than rendering a page. It is never changed."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -53,10 +53,7 @@ def strata(group: Group) -> Drawing:
     """Strict by primary attachment, an entry a row."""
     rows = group.attachments()
     height = sum(30 + 22 * len(group.entries) for _ in rows)
-    drawing = Drawing(
-        880, 40 + height, "Strict by attachment",
-        "; ".join(f"{name}: {', '.join(f'{e.label} {_said(v[0]) if v else chr(8211)}' for e, v in zip(group.entries, values, strict=True))}" for name, _, values in rows),
-    )  # fmt: skip
+    drawing = Drawing(880, 40 + height, "Strict by attachment", "; ".join(_stratum(group, row) for row in rows))
     y = 18.0
     for name, tasks, values in rows:
         drawing.text(0, y + 4, name.capitalize(), bold=True)
@@ -79,6 +76,12 @@ def strata(group: Group) -> Drawing:
     for tick in (0, 50, 100):
         drawing.text(220 + 6.2 * tick, y + 2, str(tick), "soft", size=12, anchor="middle")
     return drawing
+
+
+def _stratum(group: Group, row: tuple[str, int, list[list[Metric] | None]]) -> str:
+    name, _, values = row
+    told = [f"{e.label} {_said(m[0]) if m else '–'}" for e, m in zip(group.entries, values, strict=True)]
+    return f"{name}: {', '.join(told)}"
 
 
 def cost(entries: Sequence[Entry]) -> Drawing | None:

@@ -55,7 +55,7 @@ SECTIONS = (
 
 @dataclass(frozen=True)
 class Shown:
-    """One section of one entry. `rows` follow `columns`; `row_cases` name each row's case, or "" where it has none."""
+    """One section of one entry. `rows` follow `columns`; `row_cases` name each row's case, "" where it has none."""
 
     title: str
     about: str

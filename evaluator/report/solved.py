@@ -21,7 +21,7 @@ class Trial:
 
 
 def read_trials(results: Results) -> dict[str, Trial]:
-    """Case → trial, for every case of `results.cases`; notes of unreadable files are not kept, the page says what is missing."""
+    """Case → trial, for every case of `results.cases`. What cannot be read is missing; its page says so."""
     submissions: dict[str, Path] = {}
     for case in results.cases:
         folder = mapping(case.get("submission")).get("folder")

@@ -14,7 +14,7 @@ from evaluator.report.put import LIST
 
 LOOK_S = 2.0
 REST = 4.0
-"""Between two generations at least this many times what the last one took: a large report must not eat the machine."""
+"""Between two generations, this many times what the last one took: a large report must not eat the machine."""
 WATCHED = (
     "journal.jsonl",
     "scores.json",
