@@ -48,7 +48,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class Run:
-    """One replay as a sentence with its steps; `as_required` is None when an error says nothing of the application."""
+    """One replay as a sentence with its steps; `as_required` is None when an error says nothing of the app."""
 
     what: str
     inputs: str
