@@ -39,6 +39,15 @@ def write_report(results: Sequence[Path], out: Path, *, title: str | None = None
     return Writer(results, out, title=title).write()
 
 
+def write_waiting(page: Path, title: str, standing: str) -> Path:
+    """A live page for a run that has nothing to show yet; `standing` says in words how it stands."""
+    site = Site(page)
+    told = {"title": title, "columns": COLUMNS, "column_words": COLUMN_WORDS, "standing": standing}
+    Pages(site, live=True).put_home("waiting.html.j2", told)
+    site.finish()
+    return page
+
+
 class Writer:
     """Writes the site, again and again for `cdb view`: pictures are read once, and only what changed is written.
 

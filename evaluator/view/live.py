@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.errors import CdbError, UsageError
-from evaluator.report import Writer
+from evaluator.report import Writer, write_waiting
 from evaluator.report.put import LIST
 
 LOOK_S = 2.0
@@ -29,12 +29,12 @@ WATCHED = (
 def find_results(folders: Sequence[Path]) -> list[Path]:
     """Results folders from what a user names: such folders themselves, a run of `cdb run`, a demo, or their parent.
 
-    Of a run that has only begun to judge, those that are there. Raises UsageError when a folder has none.
+    Of a run of `cdb run` those that are there, which may be none as yet; any other folder without one is a UsageError.
     """
     found: list[Path] = []
     for folder in folders:
         here = _results_below(folder)
-        if not here:
+        if not here and not _planned(folder):
             raise UsageError(
                 f"{folder} holds no results yet (no journal.jsonl of a judging); give a results folder, or a run's "
                 "folder once its judging has begun"
@@ -99,9 +99,15 @@ class LiveReport:
         if seen == self._seen:
             return False
         if self._writer is None or results != self._results:
-            self._writer = Writer(results, self._out / "index.html", title=self._title, live=True)
+            self._writer = (
+                Writer(results, self._out / "index.html", title=self._title, live=True) if results else None
+            )
             self._results = results
-        page = self._writer.write(" ".join(filter(None, map(_standing, self._folders))))
+        told = " ".join(filter(None, map(_standing, self._folders)))
+        if self._writer is None:
+            page = write_waiting(self._out / "index.html", self._title or "No results yet", told)
+        else:
+            page = self._writer.write(told)
         self._files = _listed(page)
         self._seen = seen
         return True

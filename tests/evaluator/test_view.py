@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,7 +79,7 @@ def test_the_page_is_served_with_headers_that_keep_others_out(server: Server) ->
 @pytest.mark.parametrize(
     "path",
     [
-        "/", "/index.html", "/TOKEN", "/wrong/", "/wrong/index.html", "/TOKENx/", "/TOKEN/../TOKEN/", "//TOKEN/",
+        "/", "/index.html", "/TOKEN", "/wrong/", "/wrong/index.html", "/TOKENx/", "/TOKEN/../TOKEN/",
         "/TOKEN/../../../../etc/passwd", "/TOKEN/%2e%2e/%2e%2e/etc/passwd", "/TOKEN//etc/passwd", "/TOKEN/..%2frun.json",
         "/TOKEN/index-files", "/TOKEN/index-files/", "/TOKEN/index-files/cases/", "/TOKEN/index-files/../../run/run.json",
         "/TOKEN/index-files/site.json", "/TOKEN/index-files\\cases", "/TOKEN/%00", "/TOKEN/index.html%00.txt", "/TOKEN/.",
@@ -120,6 +122,27 @@ def test_results_are_found_in_a_run_and_a_folder_without_any_is_refused(run: Pat
     assert find_results([run.parent / "run"]) == [run / "gold"]
     with pytest.raises(UsageError, match="holds no results yet"):
         find_results([tmp_path])
+
+
+def test_a_run_that_has_judged_nothing_yet_is_waited_for(run: Path, tmp_path: Path) -> None:
+    plan = {"entries": [{"name": "gold", "results": ["gold"]}]}
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").write_text(json.dumps(plan))
+    live = LiveReport([tmp_path / "run"], tmp_path / "out", title=None, say=print)
+    assert "Nothing is judged yet" in live.files()["index.html"].read_text()
+    status = {
+        "holder": "1 on here",
+        "beat": time.time(),
+        "done": 2,
+        "of": 9,
+        "busy": [{"case": "a", "phase": "trial"}],
+    }
+    (tmp_path / "run/status.json").write_text(json.dumps(status))
+    assert live.refresh() is True
+    assert "2 of 9 cases are done: a (trial)" in live.files()["index.html"].read_text()
+    shutil.copytree(run / "gold", tmp_path / "run/gold")
+    assert live.refresh() is True
+    assert "Verdicts" in live.files()["index.html"].read_text()
 
 
 @pytest.mark.browser
