@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evaluator.records import (
     COLUMNS,
@@ -77,6 +78,16 @@ class Refuted:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A blind pair: the judge was shown both applications unlabelled, in both orders."""
+
+    outcome: str
+    choices: str
+    reasons: list[str]
+    pictures: list[Picture]
+
+
+@dataclass(frozen=True)
 class PartView:
     """One sub-requirement with its witness and what the replays showed."""
 
@@ -92,6 +103,7 @@ class PartView:
     runs: list[Run]
     refuted: Refuted | None
     program: str
+    pair: Pair | None
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,7 @@ class Finding:
     traces: list[Kept] = field(default_factory=list)
     usage: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    advocate: str = ""
 
     def verdict(self, column: Column) -> Verdict | None:
         return next(step.verdict for step in self.trail if step.column == column)
@@ -150,6 +163,7 @@ def make_finding(results: Results, case: str, index: int, shelf: Shelf, sources:
         traces=_traces(record, results.folder, shelf),
         usage=[_usage(who, used) for who, used in record.usage.items() if used.calls],
         seconds=record.duration_s,
+        advocate=_advocate(getattr(record, "advocate", None)),
     )
 
 
@@ -189,7 +203,24 @@ def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf, s
         runs=[_run(replay, record.kind == "preservation", folder, shelf) for replay in sub.replays],
         refuted=_refuted(sub.refutation, folder, sources) if sub.refutation else None,
         program=_program(folder, sub.witness),
+        pair=_pair(getattr(sub, "pair", None), folder, shelf),
     )
+
+
+def _pair(told: Any, folder: Path, shelf: Shelf) -> Pair | None:
+    """`told` is the record's own model; records without blind pairs have none."""
+    if told is None:
+        return None
+    pictures = [shelf.take_inside(folder, name) for name in told.pictures]
+    return Pair(in_words(told.outcome), ", then ".join(told.choices), list(told.reasons), pictures)
+
+
+def _advocate(told: Any) -> str:
+    """An advocate of a FAIL in one sentence; empty where there was none."""
+    if told is None:
+        return ""
+    claimed = f"claims {told.claimed}, its witnesses show {told.verdict}" if told.claimed else in_words(told.outcome)
+    return f"{claimed}{f': {told.reason}' if told.reason else ''}"
 
 
 def _refuted(word: RefutationRecord, folder: Path, sources: Sources) -> Refuted:

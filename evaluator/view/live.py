@@ -29,7 +29,7 @@ WATCHED = (
 def find_results(folders: Sequence[Path]) -> list[Path]:
     """Results folders from what a user names: such folders themselves, a run of `cdb run`, a demo, or their parent.
 
-    Of a run of `cdb run` those that are there, which may be none as yet; any other folder without one is a UsageError.
+    Of a run of `cdb run` those that are there, which may be none yet; any other folder without one is a UsageError.
     """
     found: list[Path] = []
     for folder in folders:

@@ -125,16 +125,20 @@ def test_a_trial_shows_patch_trajectory_and_build(pages: dict[str, str]) -> None
     assert "js/app.js +1 −1 @@ -1,2 +1,2 @@ 1 − old 1 + new 2 2 same" in words
     assert "4.0 s agent bash 6.0 s" in words and "Doing it." in words and "Think." in words
     assert "1-install.log added 14 packages" in words
-    assert "Leak audit Case booking Verdict CLEAN" in words.replace("case", "Case").replace("verdict", "Verdict")
+    told = "Leak audit case booking status FLAGGED findings kind rubric, place stdout.log, what criterion 1"
+    assert told in words
 
 
 def test_further_facts_are_shown_from_files_that_are_there(folders: list[Path]) -> None:
     (folders[1] / "leak_audit.json").unlink()
+    edit(folders[0] / "scores.json", {"evidence": {"card": {"points": 20.5, "witness": 90.0, "pair": 10.0}}})
     pages = pages_of(folders)
     assert "Leak audit" in text_of(pages["agents/e1-gold.html"])
     assert "Leak audit" not in text_of(pages["agents/e2-partial.html"])
+    assert "card: points 20.5 card: witness 90 card: pair 10" in text_of(pages["agents/e1-gold.html"])
+    assert "What the credit rests on" not in text_of(pages["agents/e2-partial.html"])
     assert "Audit queue" in text_of(pages["agents/e2-partial.html"])
-    assert "leak audit: CLEAN" in text_of(pages["agents/e1-gold.html"])
+    assert "leak audit: FLAGGED" in text_of(pages["agents/e1-gold.html"])
 
 
 def test_plots_can_be_downloaded_as_svg_png_and_csv(folders: list[Path]) -> None:

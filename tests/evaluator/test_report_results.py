@@ -139,8 +139,9 @@ def make_results(folder: Path, agent: str, *, paint: Paint = paint, spell: Spell
     (folder / "run_card.md").write_text(spell("# Run card"))
     _write(folder / "spend.json", {"solve": {"duration_s": 60.0, "usage": {"cost_usd": 5.0}}})
     for name in ("leak_audit.json", "audit_queue.json"):
-        rows = [{"case": "booking", "verdict": spell("CLEAN"), "reason": spell("none")}]
-        _write(folder / name, {"note": spell("noted"), "trials": rows, "queue": rows})
+        findings = [{"kind": "rubric", "place": spell("stdout.log"), "what": spell("criterion 1")}]
+        rows = [{"case": "booking", "status": spell("FLAGGED"), "findings": findings}]
+        _write(folder / name, {"note": spell("noted"), "statuses": {"CLEAN": 4}, "trials": rows, "criteria": rows})
     _save(folder / "evidence/booking/build/1-install.log", spell("added 14 packages").encode("utf-8", "replace"))
     _save(folder / "evidence/booking/01/a-propose/trace.zip", b"PK")
     _write(folder / "lock.json", _lock_json(agent, spell))
