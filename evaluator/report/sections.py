@@ -92,10 +92,9 @@ def read_sections(results: Results) -> list[Shown]:
 
 
 def _shown(section: Section, content: Json, notes: list[str]) -> Shown:
-    facts = [
-        (in_words(str(k)), _flat(v)) for k, v in content.items() if not isinstance(v, list | dict) and k != "schema"
-    ]
-    for key, value in content.items():
+    told = {key: value for key, value in content.items() if key not in SAID_ELSEWHERE}
+    facts = [(in_words(str(k)), _flat(v)) for k, v in told.items() if not isinstance(v, list | dict)]
+    for key, value in told.items():
         facts += [(f"{in_words(str(key))}: {in_words(str(k))}", _flat(v)) for k, v in mapping(value).items()]
     facts += [("not readable", note) for note in notes]
     rows = next((items(content.get(name)) for name in section.rows if items(content.get(name))), [])
