@@ -199,15 +199,16 @@ def test_missing_files_are_said_and_not_fatal(folders: list[Path]) -> None:
     "content", [None, "{", "[]", '{"cases": 3, "entry": [], "columns": "x", "solve": 1, "trials": 2}']
 )
 def test_any_file_may_be_missing_or_misshapen(tmp_path: Path, content: str | None) -> None:
-    folder = make_results(tmp_path / "gold", "gold")
-    for name in ("leak_audit.json", "spend.json", "scores.json", "journal.jsonl", "lock.json", "cases.json"):
-        before = (folder / name).read_bytes()
-        if content is None:
-            (folder / name).unlink()
-        else:
-            (folder / name).write_text(content)
-        assert "Verdicts" in text_of(pages_of([folder])["index.html"]), name
-        (folder / name).write_bytes(before)
+    names = {"leak_audit.json", "spend.json", "scores.json", "journal.jsonl", "lock.json", "cases.json"}
+    for whole in ("journal.jsonl", "cases.json"):
+        folder = make_results(tmp_path / whole / "gold", "gold")
+        for name in names - {whole}:
+            if content is None:
+                (folder / name).unlink()
+            else:
+                (folder / name).write_text(content)
+        words = text_of(pages_of([folder])["index.html"])
+        assert "Verdicts" in words and "scores.json" in words, whole
 
 
 def test_an_incomplete_result_says_so_with_its_bounds(folders: list[Path]) -> None:
