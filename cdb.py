@@ -20,6 +20,7 @@ from verbs.judging import judge, plan, prepare, replay, score, seal
 from verbs.machine import clean, demo, doctor
 from verbs.results import compare, report
 from verbs.solving import agents_app, run_config, solve, status
+from verbs.view import view
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,7 +36,7 @@ app.add_typer(import_app, name="import")
 app.add_typer(audit_app, name="audit")
 app.command()(solve)
 app.command("run")(run_config)
-for _verb in (status, prepare, plan, judge, score, replay, seal, report, compare, verify, doctor, clean, demo):
+for _verb in (status, prepare, plan, judge, score, replay, seal, report, view, compare, verify, doctor, clean, demo):
     app.command()(_verb)
 
 

@@ -29,18 +29,25 @@ COLUMNS = ("judge", "card", "witnessed")
 MODELS = ("alpha-large", "alpha-small", "beta-pro", "gamma-7b", "delta-2", "epsilon-mini")
 
 
-def make(out: Path, *, entries: int = 4, cases: int = CASES, criteria: int = CRITERIA, seed: int = 1) -> list[Path]:
-    """The results folders, best first. The same arguments give the same files."""
+def make(out: Path, *, entries: int = 4, distinct: bool = True, seed: int = 1) -> list[Path]:
+    """The results folders, best first. The same arguments give the same files.
+
+    Without `distinct` the same few pictures stand everywhere, which takes a fraction of the time and the disk.
+    """
+    cases, criteria = CASES, CRITERIA
     drawn = random.Random(seed)
     counts = [criteria // cases + (i < criteria % cases) for i in range(cases)]
     names = [f"case-{i + 1:03d}" for i in range(cases)]
     project = out / "project"
     _save(project / "_annotations/annotated.jpg", _picture(0, 1280, 800))
-    return [_Entry(out, place, names, counts, drawn).make() for place in range(entries)]
+    return [_Entry(out, place, names, counts, drawn, distinct).make() for place in range(entries)]
 
 
 class _Entry:
-    def __init__(self, out: Path, place: int, names: list[str], counts: list[int], drawn: random.Random) -> None:
+    def __init__(
+        self, out: Path, place: int, names: list[str], counts: list[int], drawn: random.Random, distinct: bool
+    ) -> None:
+        self.distinct = distinct
         self.model = MODELS[place % len(MODELS)]
         self.name = f"agent-{place + 1}__{self.model}__1"
         self.results, self.run = out / "results" / self.name, out / "runs" / self.name
@@ -73,7 +80,7 @@ class _Entry:
 
     def _shot(self, name: str, app: str, width: int, height: int) -> str:
         self.pictures += 1
-        own = b"" if app == "start" else f"{self.name}/{name}".encode()
+        own = b"" if app == "start" or not self.distinct else f"{self.name}/{name}".encode()
         _save(self.results / name, _picture(self.pictures % 24, width, height) + own)
         return name
 
@@ -121,7 +128,9 @@ class _Entry:
                 {"criterion_index": i, "rubric_id": f"{case}-{i}", "criterion": _criterion_text(case, i)}
                 for i in range(1, count + 1)
             ],
-            "submission": {"folder": f"../../runs/{self.name}/submissions/{case}", "changed_files": 3, "outcome": "ok"},
+            "submission": {
+                "folder": f"../../runs/{self.name}/submissions/{case}", "changed_files": 3, "outcome": "ok",
+            },
         }  # fmt: skip
 
     def _trial(self, case: str) -> dict[str, Any]:
@@ -134,7 +143,14 @@ class _Entry:
             "usage": {"calls": 40, "tokens": {"input": 800_000, "output": 24_000}, "cost_usd": usd},
         }  # fmt: skip
         write_json(self.run / "submissions" / f"{case}.manifest.json", seal)
-        return {"type": "trial", "case": case, "outcome": "ok", "reason": "", "logs": f"trials/{case}/1", "exit_code": 0}
+        return {
+            "type": "trial",
+            "case": case,
+            "outcome": "ok",
+            "reason": "",
+            "logs": f"trials/{case}/1",
+            "exit_code": 0,
+        }
 
     def _write_rest(self, rows: list[dict[str, Any]], listed: list[dict[str, Any]]) -> None:
         means = {m: sum(row[m] for row in rows) / len(rows) for m in ("strict", "graded", "full")}
@@ -169,8 +185,8 @@ class _Entry:
 
 def _criterion_text(case: str, index: int) -> str:
     return (
-        f"Criterion {index} of {case}: the page shows what was asked for beside the heading, follows every change, and "
-        "still shows it after the page was loaded again."
+        f"Criterion {index} of {case}: the page shows what was asked for beside the heading, follows every change, "
+        "and still shows it after the page was loaded again."
     )
 
 
@@ -191,19 +207,24 @@ def _patch(case: str) -> str:
     parts = []
     for name in ("index.html", "js/main.js", "css/base.css"):
         lines = [f"-  const before{i} = '{case}';\n+  const after{i} = '{case}';\n   keep({i});\n" for i in range(30)]
-        parts.append(f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,60 +1,60 @@\n" + "".join(lines))
+        parts.append(
+            f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,60 +1,60 @@\n" + "".join(lines)
+        )
     return "".join(parts)
 
 
 def _trajectory(model: str, steps: int) -> dict[str, Any]:
     began = datetime(2026, 1, 5, 9, tzinfo=UTC)
-    made: list[dict[str, Any]] = [{"step_id": 1, "source": "user", "timestamp": began.isoformat(), "message": "Please."}]
+    made: list[dict[str, Any]] = [
+        {"step_id": 1, "source": "user", "timestamp": began.isoformat(), "message": "Please."}
+    ]
     for i in range(2, steps + 1):
         call = {"tool_call_id": f"c{i}", "function_name": "bash", "arguments": {"command": f"sed -n {i}p js/main.js"}}
         at = (began + timedelta(seconds=10 * i)).isoformat()
         made.append(
-            {"step_id": i, "source": "agent", "timestamp": at, "model_name": model, "message": "I look at the script.",
-             "tool_calls": [call], "observation": {"results": [{"source_call_id": f"c{i}", "content": "keep();\n" * 12}]},
+            {"step_id": i, "source": "agent", "timestamp": at, "model_name": model, "message": "I look.",
+             "tool_calls": [call],
+             "observation": {"results": [{"source_call_id": f"c{i}", "content": "keep();\n" * 12}]},
              "metrics": {"prompt_tokens": 20_000, "completion_tokens": 600, "cost_usd": 0.03}}
         )  # fmt: skip
     return {"schema_version": "ATIF-v1.8", "agent": {"name": "made up", "version": "1"}, "steps": made}

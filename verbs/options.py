@@ -29,13 +29,13 @@ def progress(line: str) -> None:
 
 
 def answer(as_json: bool, found: Any, lines: list[str]) -> None:
-    from bench.terminal import safe
+    from bench.terminal import safe, safe_json
 
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, sort_keys=True))
+        print(safe_json(json.dumps(found, ensure_ascii=False, sort_keys=True)), flush=True)
     else:
         for line in lines:
-            print(safe(line))
+            print(safe(line), flush=True)
 
 
 def case_ids(only: str) -> tuple[str, ...]:

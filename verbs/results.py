@@ -13,11 +13,13 @@ from verbs.options import Json, answer
 
 def report(
     results: Annotated[list[Path], typer.Argument(help="Results folders, one for each entry.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report/index.html"),
+    out: Annotated[
+        Path, typer.Option(help="The page to open; the other pages go into NAME-files/ beside it.")
+    ] = Path("report/index.html"),
     title: Annotated[str | None, typer.Option()] = None,
     as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page about one or more judged entries."""
+    """Write a site of HTML pages about one or more judged entries."""
     from evaluator.report import write_report
 
     page = write_report(results, out, title=title)

@@ -8,6 +8,6 @@ files; `page` renders the templates.
 
 from __future__ import annotations
 
-from evaluator.report.page import Writer, write_report
+from evaluator.report.page import Writer, write_report, write_waiting
 
-__all__ = ["Writer", "write_report"]
+__all__ = ["Writer", "write_report", "write_waiting"]

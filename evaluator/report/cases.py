@@ -91,10 +91,11 @@ class Tally:
         return [part for part in [*named, ("none", "unscored", self.unscored)] if part[2]]
 
 
-def make_cases(
-    entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf
-) -> list[CaseView]:
-    """Every case any entry knows, in the order of the first cases.json that lists it. `trials`: slug → case → trial."""
+def make_cases(entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf) -> list[CaseView]:
+    """Every case any entry knows, in the order of the first cases.json that lists it.
+
+    `trials`: slug of the entry → case → trial.
+    """
     listed: dict[str, tuple[Json, Path]] = {}
     for entry in entries:
         for case in entry.results.cases:
@@ -111,7 +112,12 @@ def tally(findings: Iterable[Finding], column: Column) -> Tally:
 
 
 def _case(
-    case_id: str, case: Json, folder: Path, entries: Sequence[Entry], trials: dict[str, dict[str, Trial]], shelf: Shelf
+    case_id: str,
+    case: Json,
+    folder: Path,
+    entries: Sequence[Entry],
+    trials: dict[str, dict[str, Trial]],
+    shelf: Shelf,
 ) -> CaseView:
     own = [trials.get(entry.slug, {}).get(case_id, Trial()) for entry in entries]
     sources = [Sources(trial.submission) for trial in own]

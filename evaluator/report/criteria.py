@@ -1,9 +1,10 @@
-"""What the pages show of one entry's result on one criterion: verdicts, evidence pictures, witness, replays, refuter."""
+"""What the pages show of one entry's result on one criterion: verdicts, pictures, witness, replays, refuter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evaluator.records import (
     COLUMNS,
@@ -48,7 +49,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class Run:
-    """One replay as a sentence with its steps; `as_required` is None when an error says nothing about the application."""
+    """One replay as a sentence with its steps; `as_required` is None when an error says nothing of the app."""
 
     what: str
     inputs: str
@@ -77,6 +78,16 @@ class Refuted:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A blind pair: the judge was shown both applications unlabelled, in both orders."""
+
+    outcome: str
+    choices: str
+    reasons: list[str]
+    pictures: list[Picture]
+
+
+@dataclass(frozen=True)
 class PartView:
     """One sub-requirement with its witness and what the replays showed."""
 
@@ -92,6 +103,7 @@ class PartView:
     runs: list[Run]
     refuted: Refuted | None
     program: str
+    pair: Pair | None
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,7 @@ class Finding:
     traces: list[Kept] = field(default_factory=list)
     usage: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    advocate: str = ""
 
     def verdict(self, column: Column) -> Verdict | None:
         return next(step.verdict for step in self.trail if step.column == column)
@@ -150,6 +163,7 @@ def make_finding(results: Results, case: str, index: int, shelf: Shelf, sources:
         traces=_traces(record, results.folder, shelf),
         usage=[_usage(who, used) for who, used in record.usage.items() if used.calls],
         seconds=record.duration_s,
+        advocate=_advocate(getattr(record, "advocate", None)),
     )
 
 
@@ -189,7 +203,24 @@ def _part(sub: SubResult, record: CriterionRecord, folder: Path, shelf: Shelf, s
         runs=[_run(replay, record.kind == "preservation", folder, shelf) for replay in sub.replays],
         refuted=_refuted(sub.refutation, folder, sources) if sub.refutation else None,
         program=_program(folder, sub.witness),
+        pair=_pair(getattr(sub, "pair", None), folder, shelf),
     )
+
+
+def _pair(told: Any, folder: Path, shelf: Shelf) -> Pair | None:
+    """`told` is the record's own model; records without blind pairs have none."""
+    if told is None:
+        return None
+    pictures = [shelf.take_inside(folder, name) for name in told.pictures]
+    return Pair(in_words(told.outcome), ", then ".join(told.choices), list(told.reasons), pictures)
+
+
+def _advocate(told: Any) -> str:
+    """An advocate of a FAIL in one sentence; empty where there was none."""
+    if told is None:
+        return ""
+    claimed = f"claims {told.claimed}, its witnesses show {told.verdict}" if told.claimed else in_words(told.outcome)
+    return f"{claimed}{f': {told.reason}' if told.reason else ''}"
 
 
 def _refuted(word: RefutationRecord, folder: Path, sources: Sources) -> Refuted:
@@ -222,12 +253,13 @@ def _run(replay: Replay, preservation: bool, folder: Path, shelf: Shelf) -> Run:
     if replay.app == "start":
         wanted = "held" if preservation else "failed"
         what = f"On the start application, where it must {'hold too' if preservation else 'fail'}"
+    inputs = ", ".join(f"{name} = {value}" for name, value in replay.inputs.items())
     result: str = replay.outcome
     if replay.outcome != "held":
         at = next((i for i, s in enumerate(replay.steps, start=1) if s.index == replay.failed_step), None)
         result = f"{replay.outcome} at step {at}" if at else replay.outcome
     return Run(
-        what, ", ".join(f"{name} = {value}" for name, value in replay.inputs.items()), place, replay.purpose in BY_REFUTER, result, replay.reason,
+        what, inputs, place, replay.purpose in BY_REFUTER, result, replay.reason,
         None if replay.outcome == "error" else replay.outcome == wanted, replay.duration_s, replay.shared,
         _steps(replay, folder, shelf), replay.console, replay.refused_requests,
     )  # fmt: skip

@@ -65,8 +65,11 @@ class Drawing:
         """`alone`: a file of its own, on white paper; else a part of a page that gives the roles their colours."""
         space = Markup(' xmlns="http://www.w3.org/2000/svg"') if alone else Markup("")
         head = Markup(
-            '<svg class="plot"{} viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}" font-family="{}">'
-        ).format(space, self.width, self.height, self.width, self.height, visible(f"{self.title}. {self.about}"), FONT)
+            '<svg class="plot"{} viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}"'
+            ' font-family="{}">'
+        ).format(
+            space, self.width, self.height, self.width, self.height, visible(f"{self.title}. {self.about}"), FONT
+        )
         paper = [_Shape("rect", (0, 0, self.width, self.height), "paper")] if alone else []
         return head + Markup("").join(_as_svg(shape) for shape in [*paper, *self._shapes]) + Markup("</svg>")
 
@@ -79,7 +82,7 @@ class Drawing:
         for shape in self._shapes:
             _paint(canvas, shape)
         stream = io.BytesIO()
-        image.save(stream, "PNG", optimize=True)
+        image.save(stream, "PNG")
         return stream.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,15 @@ def write_report(results: Sequence[Path], out: Path, *, title: str | None = None
     return Writer(results, out, title=title).write()
 
 
+def write_waiting(page: Path, title: str, standing: str) -> Path:
+    """A live page for a run that has nothing to show yet; `standing` says in words how it stands."""
+    site = Site(page)
+    told = {"title": title, "columns": COLUMNS, "column_words": COLUMN_WORDS, "standing": standing}
+    Pages(site, live=True).put_home("waiting.html.j2", told)
+    site.finish()
+    return page
+
+
 class Writer:
     """Writes the site, again and again for `cdb view`: pictures are read once, and only what changed is written.
 
@@ -52,7 +62,8 @@ class Writer:
         self._site = Site(self.page)
         self._shelf = Shelf(self._site)
         self._pages = Pages(self._site, live)
-        self._rendered: dict[str, str] = {}
+        self._cases: dict[str, bytes] = {}
+        """Case → what its pages were last made of."""
 
     def write(self, standing: str = "") -> Path:
         """One generation; `standing` says in words how a run that still goes on stands."""
@@ -87,12 +98,14 @@ class Writer:
 
     def _put_case(self, case: CaseView, number: int, shared: dict[str, Any]) -> None:
         cases: list[CaseView] = shared["cases"]
+        if self._live and self._unchanged(case, number, shared):
+            return
         own = shared | {"case": case, "number": number + 1}
         around = {"before": cases[number - 1].page if number else "", "after": ""}
         if number + 1 < len(cases):
             around["after"] = cases[number + 1].page
         self._pages.put(case.page, "case.html.j2", own | around)
-        rows = [row for near in cases[max(0, number - 1) : number + 2] for row in near.criteria]
+        rows = [row for near in cases_around(cases, number) for row in near.criteria]
         pages = [row.page for row in rows]
         for row in case.criteria:
             at = pages.index(row.page)
@@ -108,6 +121,23 @@ class Writer:
             }
             self._pages.put(standing.page, "trial.html.j2", own | around | {"standing": standing})
 
+    def _unchanged(self, case: CaseView, number: int, shared: dict[str, Any]) -> bool:
+        """Nothing on this case's pages differs from the last generation; its files are kept then."""
+        near = [(other.page, [row.page for row in other.criteria]) for other in cases_around(shared["cases"], number)]
+        told = repr((case, near, shared["title"], len(shared["cases"]))).encode("utf-8", "surrogatepass")
+        mark = hashlib.sha256(told).digest()
+        pages = [case.page, *(row.page for row in case.criteria), *(one.page for one in case.standings)]
+        if self._cases.get(case.id) != mark or not all(map(self._site.has, pages)):
+            self._cases[case.id] = mark
+            return False
+        self._site.keep(*pages)
+        return True
+
+
+def cases_around(cases: Sequence[CaseView], number: int) -> Sequence[CaseView]:
+    """The case before, this one, the one after: pages link to their neighbours."""
+    return cases[max(0, number - 1) : number + 2]
+
 
 @dataclass
 class Pages:
@@ -117,7 +147,9 @@ class Pages:
     live: bool
 
     def __post_init__(self) -> None:
-        read = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "live.js")}
+        read = {
+            name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "live.js")
+        }
         self._style = read["report.css"]
         self._scripts = [*([read["live.js"]] if self.live else []), read["report.js"]]
         self._environment = _environment()
@@ -139,7 +171,9 @@ class Pages:
         return self._environment.get_template(template).render(self._given | values).encode("utf-8")
 
 
+@functools.cache
 def _environment() -> Environment:
+    """One for the process: compiling the templates takes longer than rendering a page. It is never changed."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -37,7 +37,7 @@ class FilePatch:
 
 
 def read_patch(text: str) -> list[FilePatch]:
-    """The files of a git patch, in its order. What is no patch gives none; nothing in it is trusted to be well formed."""
+    """The files of a git patch, in its order. What is no patch gives none; nothing in it need be well formed."""
     files: list[FilePatch] = []
     shown, old, new, in_hunk = 0, 0, 0, False
     for raw in text.split("\n"):

@@ -18,11 +18,18 @@ MAX_PIXELS = 60_000_000
 """A larger picture gets no small copy: decoding it would cost more memory than a report may."""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 INERT = frozenset(
-    ".mp3 .m4a .aac .wav .ogg .oga .opus .flac .mp4 .m4v .webm .mov .pdf .docx .xlsx .pptx .doc .xls .ppt .odt .ods "
-    ".odp .zip .txt".split()
+    (
+        *(".mp3", ".m4a", ".aac", ".wav", ".ogg", ".oga", ".opus", ".flac", ".mp4", ".m4v", ".webm", ".mov"),
+        *(".pdf", ".docx", ".xlsx", ".pptx", ".doc", ".xls", ".ppt", ".odt", ".ods", ".odp", ".zip", ".txt"),
+    )
 )
 """Endings that no browser opens as a page or a script. HTML and SVG are copied as `.txt`."""
-TEXTUAL = frozenset(".md .csv .tsv .json .log .patch .html .htm .svg .xml .css .js .ts .tsx .jsx .yaml .yml".split())
+TEXTUAL = frozenset(
+    (
+        *(".md", ".csv", ".tsv", ".json", ".log", ".patch", ".html", ".htm", ".svg", ".xml", ".css", ".js", ".ts"),
+        *(".tsx", ".jsx", ".yaml", ".yml"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,9 @@ class Shelf:
         suffix = path.suffix.lower()
         ending = suffix if suffix in INERT else ".txt" if suffix in TEXTUAL else ""
         if not ending:
-            return Kept(name=shown_as, note=f"Not copied: files ending in {suffix or 'nothing'} may not be safe to open")
+            return Kept(
+                name=shown_as, note=f"Not copied: files ending in {suffix or 'nothing'} may not be safe to open"
+            )
         try:
             stamp = _stamp(path)
             if stamp not in self._kept:

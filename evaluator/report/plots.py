@@ -53,10 +53,7 @@ def strata(group: Group) -> Drawing:
     """Strict by primary attachment, an entry a row."""
     rows = group.attachments()
     height = sum(30 + 22 * len(group.entries) for _ in rows)
-    drawing = Drawing(
-        880, 40 + height, "Strict by attachment",
-        "; ".join(f"{name}: {', '.join(f'{e.label} {_said(v[0]) if v else chr(8211)}' for e, v in zip(group.entries, values, strict=True))}" for name, _, values in rows),
-    )  # fmt: skip
+    drawing = Drawing(880, 40 + height, "Strict by attachment", "; ".join(_stratum(group, row) for row in rows))
     y = 18.0
     for name, tasks, values in rows:
         drawing.text(0, y + 4, name.capitalize(), bold=True)
@@ -69,16 +66,31 @@ def strata(group: Group) -> Drawing:
                 x = 220 + 6.2 * metrics[0].mean
                 drawing.line(220, y, x, y, "span", 8)
                 drawing.circle(x, y, 5, "pass")
-                drawing.text(x + 10 if x < 800 else x - 10, y + 4, f"{metrics[0].mean:.1f}", anchor="start" if x < 800 else "end")
+                drawing.text(
+                    x + 10 if x < 800 else x - 10,
+                    y + 4,
+                    f"{metrics[0].mean:.1f}",
+                    anchor="start" if x < 800 else "end",
+                )
         y += 30
     for tick in (0, 50, 100):
         drawing.text(220 + 6.2 * tick, y + 2, str(tick), "soft", size=12, anchor="middle")
     return drawing
 
 
+def _stratum(group: Group, row: tuple[str, int, list[list[Metric] | None]]) -> str:
+    name, _, values = row
+    told = [f"{e.label} {_said(m[0]) if m else '–'}" for e, m in zip(group.entries, values, strict=True)]
+    return f"{name}: {', '.join(told)}"
+
+
 def cost(entries: Sequence[Entry]) -> Drawing | None:
     """Strict (witnessed) against USD a task of solving, logarithmic; None when no entry's cost is known."""
-    known = [(e, e.cost_usd, e.metrics["witnessed"][0]) for e in entries if e.cost_usd and e.metrics["witnessed"][0].mean is not None]
+    known = [
+        (e, e.cost_usd, e.metrics["witnessed"][0])
+        for e in entries
+        if e.cost_usd and e.metrics["witnessed"][0].mean is not None
+    ]
     if not known:
         return None
     costs = [usd for _, usd, _ in known if usd]
@@ -169,7 +181,14 @@ def cost_csv(entries: Iterable[Entry]) -> bytes:
 
 def verdicts_csv(cases: Iterable[CaseView]) -> bytes:
     rows = [
-        [case.id, row.index, row.rubric_id, entry.label, *(finding.verdict(c) for c in COLUMNS), finding.trail[2].rule]
+        [
+            case.id,
+            row.index,
+            row.rubric_id,
+            entry.label,
+            *(finding.verdict(c) for c in COLUMNS),
+            finding.trail[2].rule,
+        ]
         for case in cases
         for row in case.criteria
         for entry, finding in row.findings

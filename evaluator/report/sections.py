@@ -7,7 +7,6 @@ field of a row that is said in one word.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from evaluator.report.reading import Json, Results, items, mapping, read_json
@@ -15,17 +14,21 @@ from evaluator.report.words import in_words
 
 MAX_ROWS = 400
 MAX_COLUMNS = 8
+MAX_ITEMS = 20
+SAID_ELSEWHERE = ("schema", "dataset", "entry", "cases_sha256")
+"""Of a file's own head: the entry's page has it."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """`rows` are tried in order: the first that is a list of objects is the table."""
+    """`rows` are tried in order: the first that is a list of objects is the table. `key`: that part of the file."""
 
     file: str
     title: str
     about: str
     rows: tuple[str, ...]
     badge: str = ""
+    key: str = ""
 
 
 SECTIONS = (
@@ -34,28 +37,28 @@ SECTIONS = (
         "Leak audit",
         "Trajectories and submissions searched for criterion text, the dataset's addresses, hosted search and text "
         "meant for the evaluator.",
-        ("trials", "cases"),
-        "verdict",
+        ("trials",),
+        badge="status",
     ),
     Section(
         "audit_queue.json",
         "Audit queue",
-        "Verdicts that people should look at first, and why.",
-        ("queue", "items", "verdicts"),
-        "reason",
+        "Verdicts that people should look at first, and why. It changes nothing by itself.",
+        ("criteria",),
     ),
     Section(
-        "evidence_kinds.json",
+        "scores.json",
         "What the credit rests on",
-        "Share of the credit by the kind of evidence that carries it.",
-        ("kinds", "shares"),
+        "Share of the credit in each column, in percent of its points, by the kind of evidence that carries it.",
+        (),
+        key="evidence",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One section of one entry. `rows` follow `columns`; `row_cases` name each row's case, or "" where it has none."""
+    """One section of one entry. `rows` follow `columns`; `row_cases` name each row's case, "" where it has none."""
 
     title: str
     about: str
@@ -74,15 +77,24 @@ class Shown:
 
 
 def read_sections(results: Results) -> list[Shown]:
-    """The sections whose file is there, in the order of SECTIONS."""
-    return [_shown(section, results) for section in SECTIONS if (results.folder / section.file).is_file()]
+    """The sections whose file, or part of it, is there, in the order of SECTIONS."""
+    shown = []
+    for section in SECTIONS:
+        if not (results.folder / section.file).is_file():
+            continue
+        notes: list[str] = []
+        content = read_json(results.folder / section.file, notes)
+        if section.key:
+            content, notes = mapping(content.get(section.key)), []
+        if content or notes:
+            shown.append(_shown(section, content, notes))
+    return shown
 
 
-def _shown(section: Section, results: Results) -> Shown:
-    notes: list[str] = []
-    content = read_json(results.folder / section.file, notes)
-    facts = [(in_words(str(k)), _flat(v)) for k, v in content.items() if not isinstance(v, list | dict) and k != "schema"]
-    for key, value in content.items():
+def _shown(section: Section, content: Json, notes: list[str]) -> Shown:
+    told = {key: value for key, value in content.items() if key not in SAID_ELSEWHERE}
+    facts = [(in_words(str(k)), _flat(v)) for k, v in told.items() if not isinstance(v, list | dict)]
+    for key, value in told.items():
         facts += [(f"{in_words(str(key))}: {in_words(str(k))}", _flat(v)) for k, v in mapping(value).items()]
     facts += [("not readable", note) for note in notes]
     rows = next((items(content.get(name)) for name in section.rows if items(content.get(name))), [])
@@ -112,6 +124,13 @@ def _flat(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, list) and all(not isinstance(item, list | dict) for item in value):
-        return ", ".join(_flat(item) for item in value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        objects = any(isinstance(item, dict) for item in value)
+        return ("; " if objects else ", ").join(_flat(item) for item in value[:MAX_ITEMS]) + _more(len(value))
+    if isinstance(value, dict):
+        return ", ".join(f"{in_words(str(key))} {_flat(item)}" for key, item in value.items())
+    return str(value)
+
+
+def _more(count: int) -> str:
+    return f" and {count - MAX_ITEMS} more" if count > MAX_ITEMS else ""

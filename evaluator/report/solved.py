@@ -21,13 +21,15 @@ class Trial:
 
 
 def read_trials(results: Results) -> dict[str, Trial]:
-    """Case → trial, for every case of `results.cases`; notes of unreadable files are not kept, the page says what is missing."""
+    """Case → trial, for every case of `results.cases`. What cannot be read is missing; its page says so."""
     submissions: dict[str, Path] = {}
     for case in results.cases:
         folder = mapping(case.get("submission")).get("folder")
         if isinstance(folder, str):
             submissions[case["case"]] = Path((results.folder / folder).absolute())
-    entry = next((p.parent.parent for p in submissions.values() if (p.parent.parent / "journal.jsonl").is_file()), None)
+    entry = next(
+        (p.parent.parent for p in submissions.values() if (p.parent.parent / "journal.jsonl").is_file()), None
+    )
     records: dict[str, Json] = {}
     for _, line in journal_lines(entry / "journal.jsonl", []) if entry else ():
         if line.get("type") == "trial" and isinstance(line.get("case"), str):

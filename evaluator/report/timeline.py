@@ -72,7 +72,9 @@ def read_timeline(trial: Path, shelf: Shelf) -> Timeline:
     path = trial / "trajectory.json"
     try:
         if path.stat().st_size > MAX_BYTES:
-            return _nothing(f"The trajectory is longer than {MAX_BYTES // 1024 // 1024} MiB; it is in the trial's folder.")
+            return _nothing(
+                f"The trajectory is longer than {MAX_BYTES // 1024 // 1024} MiB; it is in the trial's folder."
+            )
         told = mapping(json.loads(path.read_text(encoding="utf-8", errors="replace")))
     except FileNotFoundError:
         return _nothing(_why_none(trial))
@@ -92,7 +94,9 @@ def read_timeline(trial: Path, shelf: Shelf) -> Timeline:
         moments.append(moment)
     known = [t for t in times if t is not None]
     total = max(known) - min(known) if known else None
-    return Timeline(moments, _bars(moments, total), total, len(steps) - len(moments), "" if moments else "It is empty.")
+    return Timeline(
+        moments, _bars(moments, total), total, len(steps) - len(moments), "" if moments else "It is empty."
+    )
 
 
 def _nothing(note: str) -> Timeline:

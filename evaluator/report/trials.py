@@ -76,7 +76,10 @@ def make_trial(results: Results, case: str, trial: Trial, shelf: Shelf) -> Trial
     solving = str(trial.seal.get("outcome") or trial.record.get("outcome") or trial.missing.get("outcome") or "")
     patch, patch_file, patch_note = _patch(trial, shelf)
     seconds = number(trial.seal.get("duration_s")) or number(trial.record.get("duration_s"))
-    reasons = [seen.record.reason if seen.record else "", str(trial.record.get("reason") or trial.missing.get("reason") or "")]
+    reasons = [
+        seen.record.reason if seen.record else "",
+        str(trial.record.get("reason") or trial.missing.get("reason") or ""),
+    ]
     return TrialView(
         outcome=in_words(seen.record.outcome) if seen.record else "not judged yet",
         ended=TRIAL_WORDS.get(solving, solving),
@@ -154,7 +157,11 @@ def _patch(trial: Trial, shelf: Shelf) -> tuple[list[FilePatch], Kept | None, st
     path = trial.folder / "changes.patch"
     if not path.is_file():
         error = read_text(trial.folder / "patch-error.txt", 2000).strip()
-        return [], None, f"git could not make a patch: {error}" if error else "There is no patch: nothing was changed."
+        return (
+            [],
+            None,
+            f"git could not make a patch: {error}" if error else "There is no patch: nothing was changed.",
+        )
     files = read_patch(read_text(path, PATCH_BYTES))
     not_shown = read_text(trial.folder / "changes-not-shown.txt", 20_000).strip()
     note = f"Not in the patch, because binary or large:\n{not_shown}" if not_shown else ""

@@ -134,13 +134,56 @@ def make_results(folder: Path, agent: str, *, paint: Paint = paint, spell: Spell
         previous = hashlib.sha256(line.encode()).hexdigest()
         lines.append(line + "\n")
     (folder / "journal.jsonl").write_text("".join(lines))
-    _write(folder / "cases.json", _cases_json(spell))
+    _write(folder / "cases.json", _cases_json(folder, agent, spell))
+    _solve_side(folder.parent / "runs" / agent, agent, spell)
+    (folder / "run_card.md").write_text(spell("# Run card"))
+    _write(folder / "spend.json", {"solve": {"duration_s": 60.0, "usage": {"cost_usd": 5.0}}})
+    for name in ("leak_audit.json", "audit_queue.json"):
+        findings = [{"kind": "rubric", "place": spell("stdout.log"), "what": spell("criterion 1")}]
+        rows = [{"case": "booking", "status": spell("FLAGGED"), "findings": findings}]
+        _write(folder / name, {"note": spell("noted"), "statuses": {"CLEAN": 4}, "trials": rows, "criteria": rows})
+    _save(folder / "evidence/booking/build/1-install.log", spell("added 14 packages").encode("utf-8", "replace"))
+    _save(folder / "evidence/booking/01/a-propose/trace.zip", b"PK")
     _write(folder / "lock.json", _lock_json(agent, spell))
     _write(folder / "scores.json", _scores_json(agent))
     return folder
 
 
+def _solve_side(entry: Path, agent: str, spell: Spell) -> None:
+    """The entry's trials: one patch, one trajectory, one seal for each case."""
+    records = []
+    for case, *_ in CASES:
+        source = "one\ntwo\n" + spell("const saved = true;").replace("\n", " ") + "\nfour\n"
+        _save(entry / f"submissions/{case}/js/app.js", source.encode("utf-8", "replace"))
+        seal = {
+            "outcome": "ok",
+            "flags": [spell("blind")],
+            "duration_s": 12.0,
+            "usage": {"calls": 3, "cost_usd": 1.0},
+        }
+        _write(entry / f"submissions/{case}.manifest.json", seal | {"changes": [spell("changed: js/app.js")]})
+        trial = entry / f"trials/{case}/1"
+        name = spell("js/app.js").replace("\n", " ")
+        patch = f"diff --git a/{name} b/{name}\n@@ -1,2 +1,2 @@\n-{spell('old')}\n+{spell('new')}\n same\n"
+        _save(trial / "changes.patch", patch.encode("utf-8", "replace"))
+        _save(trial / "stdout.log", spell("agent said").encode("utf-8", "replace"))
+        call = {"tool_call_id": "c1", "function_name": spell("bash"), "arguments": {"command": spell("ls")}}
+        steps = [
+            {"step_id": 1, "source": "user", "timestamp": "2026-03-02T09:00:00+00:00", "message": spell("Do it.")},
+            {
+                "step_id": 2, "source": "agent", "timestamp": "2026-03-02T09:00:04+00:00", "message": spell("Doing it."),
+                "reasoning_content": spell("Think."), "tool_calls": [call],
+                "observation": {"results": [{"source_call_id": "c1", "content": spell("app.js")}]},
+            },
+            {"step_id": 3, "source": "agent", "timestamp": "2026-03-02T09:00:10+00:00", "message": spell("Done.")},
+        ]  # fmt: skip
+        _write(trial / "trajectory.json", {"schema_version": "ATIF-v1.8", "steps": steps})
+        records.append({"type": "trial", "case": case, "outcome": "ok", "reason": "", "logs": f"trials/{case}/1"})
+    (entry / "journal.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
 def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1))
 
 
@@ -178,6 +221,9 @@ def _criterion(
                 "card": holds or claimed == "PASS",
                 "witnessed": holds,
                 "lowered_by": rule,
+                "reason": spell("The script saves it."),
+                "citations": [{"path": "js/app.js", "quote": spell("const saved = true;")[:2000], "line": 3}],
+                "refutation": {"outcome": "uphold", "reason": spell("Tried twice."), "inputs": {"name": spell("Li")}},
             }
         )
     columns = {column: {"verdict": claimed, "rule": RULES_OF[claimed]} for column in COLUMNS}
@@ -225,8 +271,10 @@ def _replays(holds: bool, kind: str, frame: str, spell: Spell) -> list[dict[str,
     return [first, again, start, other]
 
 
-def _cases_json(spell: Spell) -> dict[str, Any]:
+def _cases_json(folder: Path, agent: str, spell: Spell) -> dict[str, Any]:
     cases = []
+    for name in ("note.mp3", "page.html", spell("n")[:60].replace("/", "_").replace("\0", "_") + ".txt"):
+        _save(folder / "project/_attachments" / name, spell("text").encode("utf-8", "replace"))
     for case, title, attachment, request, criteria in CASES:
         listed = [
             {"criterion_index": i, "rubric_id": f"{case}-{i}", "criterion": spell(text)}
@@ -234,7 +282,14 @@ def _cases_json(spell: Spell) -> dict[str, Any]:
         ]
         texts = {"title": spell(title), "request": spell(request)}
         picture = f"evidence/{case}/annotation.jpg"
-        cases.append({"case": case, **texts, "attachment": attachment, "annotation": picture, "criteria": listed})
+        files = sorted(path.name for path in (folder / "project/_attachments").iterdir())
+        solved = {"folder": f"../runs/{agent}/submissions/{case}", "changed_files": 1, "outcome": "ok"}
+        more = {
+            "project": "project", "submission": solved,
+            "attachments": [{"path": f"_attachments/{n}", "kind": "audio" if n == "note.mp3" else "text", "bytes": 4} for n in files],
+        }  # fmt: skip
+        told = {"attachment": attachment, "annotation": picture, "criteria": listed}
+        cases.append({"case": case, **texts, **told, **more})
     return {"schema": "cdb.cases/1", "dataset": "sample", "cases": cases}
 
 
