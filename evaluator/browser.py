@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -304,12 +305,17 @@ class AppBrowser:
 
     @contextmanager
     def open(
-        self, *, viewport: Viewport = DESKTOP, masked: bool = False, fake_clock: bool = False
+        self,
+        *,
+        viewport: Viewport = DESKTOP,
+        masked: bool = False,
+        fake_clock: bool = False,
+        clock_at: datetime | None = None,
     ) -> Iterator[AppPage]:
         """A fresh visit, with no storage, cookies, cache or service worker of any earlier one.
 
         `masked` hides from the page that it is automated.
-        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too).
+        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too), from `clock_at` on.
         Raises InfraError when the browser makes no context."""
         try:
             context = self.browser.new_context(
@@ -330,8 +336,8 @@ class AppBrowser:
                 visit.watch()
                 if masked:
                     context.add_init_script(_HIDE_AUTOMATION)
-                if fake_clock:
-                    context.clock.install()
+                if fake_clock or clock_at:
+                    context.clock.install(time=clock_at)
                 context.new_page()
             except PlaywrightError as error:
                 raise InfraError(f"the browser opens no page any more: {error.message}") from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
-from evaluator.records import Citation, CriterionPlan, Replay, Usage
+from evaluator.records import Citation, CriterionPlan, PairRecord, Replay, SubRequirement, Usage
 from evaluator.witness import Witness
 
 Attempt = Callable[[str, Witness], Replay]
@@ -120,6 +120,25 @@ class CriterionJudge(Protocol):
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         """One claim for each sub-requirement of `plan`, in its order. Raises JudgeError or OutOfBudget."""
+
+
+@runtime_checkable
+class PairJudge(Protocol):
+    """A judge that can be shown two pictures, of which it is not told which is which."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether pictures reach it."""
+
+    def pair(
+        self,
+        case: Case,
+        criterion: CriterionText,
+        plan: CriterionPlan,
+        sub: SubRequirement,
+        pair: tuple[bytes, bytes],
+    ) -> tuple[PairRecord, Usage]:
+        """Which of `pair`, start and submission, fulfils the part, asked in both orders. Raises JudgeError."""
 
 
 class CriterionRefuter(Protocol):
