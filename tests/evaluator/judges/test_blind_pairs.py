@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from fakes.model_server import tool
-from judge_desk import Desk
+from judge_desk import TEXT, Desk
 from PIL import Image
 
 from evaluator import pairs
 from evaluator.adjudicate import SubFacts, decide_sub
 from evaluator.pairs import Chosen, blind_pair
 from evaluator.probes.pictures import NoPicture, Pair
+from evaluator.rerun import _Recorded
 
 Claim = Callable[..., dict[str, Any]]
 
@@ -138,3 +139,19 @@ def test_the_refuters_word_takes_a_won_pair_from_the_card_column_only() -> None:
     facts = {"core": True, "preservation": False, "has_witness": False, "claimed": True, "pair": "won"}
     decision = decide_sub(SubFacts(**facts, refuter="downgrade"))  # type: ignore[arg-type]
     assert (decision.judge, decision.card, decision.witnessed) == (True, False, True)
+
+
+def test_a_replay_takes_the_recorded_choice_while_both_look_as_they_did(visual: Desk, claim: Claim) -> None:
+    play(visual, claim(witness=None), choose("second"), choose("first"))
+    record = visual.judged()
+    judge = _Recorded(visual.stage.results, record)
+    proposal = judge.judge(visual.case, TEXT, visual.plan, lambda _sub, _witness: None)  # type: ignore[arg-type, return-value]
+    assert [one.holds for one in proposal.claims] == [True]
+    [part] = record.sub_requirements
+    assert part.pair is not None
+    then = [(visual.stage.results / name).read_bytes() for name in part.pair.pictures]
+    same, usage = judge.pair(visual.case, TEXT, visual.plan, visual.plan.sub_requirements[0], (then[0], then[1]))
+    assert (same, usage.calls) == (part.pair, 0)
+    other, _ = judge.pair(visual.case, TEXT, visual.plan, visual.plan.sub_requirements[0], (then[0], then[0]))
+    assert other.outcome == "not_asked"
+    assert other.reasons[0].startswith("submission does not look as it did: likeness 0.0")
