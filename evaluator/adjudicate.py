@@ -24,6 +24,7 @@ RULES: dict[str, str] = {
     "core_holds": "every core part holds, some other part does not",
     "core_missing": "a core part does not hold",
     "no_witness": "the judge gave no witness for a part of it",
+    "pair_not_won": "start and submission, unlabelled and in both orders, were not told apart in its favour",
     "attempt_failed": "the judge's own attempt failed",
     "vacuous": "the witness holds on the untouched start application too, so it shows no change",
     "not_on_start": "the witness does not hold on the start application, so it shows nothing that was kept",
@@ -64,6 +65,8 @@ class SubFacts:
     refuter: Word = "none"
     counter: tuple[Ran, ...] = ()
     attacked: tuple[Ran, ...] = ()
+    pair: Literal["none", "won", "not_won"] = "none"
+    """How a blind pair ended; it stands in for a witness where a purely visual part has none."""
 
 
 def facts_of_runs(
@@ -116,8 +119,11 @@ def decide_sub(facts: SubFacts) -> SubDecision:
     if not facts.claimed:
         return SubDecision(facts.core, False, False, False, "attempt_failed" if facts.has_witness else "no_witness")
     word = _refuter_rule(facts)
+    if not facts.has_witness and facts.pair == "won":
+        return SubDecision(facts.core, True, not word, True, word, ("blind_pair",))
     if not facts.has_witness:
-        return SubDecision(facts.core, True, not word, False, "no_witness")
+        missing = "pair_not_won" if facts.pair == "not_won" else "no_witness"
+        return SubDecision(facts.core, True, not word, False, missing)
     if not facts.examined:
         return SubDecision(facts.core, True, True, False, "not_examined")
     shown = _refuted(facts) or (word if word != "refuted" else "")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -346,13 +347,19 @@ class AppBrowser:
 
     @contextmanager
     def open(
-        self, *, viewport: Viewport = DESKTOP, masked: bool = False, fake_clock: bool = False, touch: bool = False
+        self,
+        *,
+        viewport: Viewport = DESKTOP,
+        masked: bool = False,
+        fake_clock: bool = False,
+        clock_at: datetime | None = None,
+        touch: bool = False,
     ) -> Iterator[AppPage]:
         """A fresh visit, with no storage, cookies, cache or service worker of any earlier one.
 
         `masked` hides from the page that it is automated.
-        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too). `touch`: a device with
-        a touch screen, for which taps are.
+        `fake_clock` makes the page's clock one that can be advanced (it runs by itself too), from `clock_at` on.
+        `touch`: a device with a touch screen, for which taps are.
         Raises InfraError when the browser makes no context."""
         recorder = self.recorder
         try:
@@ -377,8 +384,8 @@ class AppBrowser:
                 visit.watch()
                 if masked:
                     context.add_init_script(_HIDE_AUTOMATION)
-                if fake_clock:
-                    context.clock.install()
+                if fake_clock or clock_at:
+                    context.clock.install(time=clock_at)
                 if recorder:
                     recorder.begin(visit)
                 context.new_page()

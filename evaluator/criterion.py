@@ -26,10 +26,12 @@ from evaluator.judges.judge import (
     Refutation,
     RefuterError,
 )
+from evaluator.pairs import Shown, pair_of
 from evaluator.records import (
     CriterionOutcome,
     CriterionPlan,
     CriterionRecord,
+    PairRecord,
     Purpose,
     Replay,
     SubRequirement,
@@ -133,6 +135,7 @@ class _Sub:
     claim: Claim
     replays: list[Replay] = field(default_factory=list)
     refutation: Refutation | None = None
+    pair: PairRecord | None = None
     examined: bool = True
     """False where a core part was lost before this one's turn came."""
 
@@ -154,6 +157,8 @@ def judge_criterion(
     work = _Work(flags=[] if case.planned else ["unplanned"])
     try:
         subs = _proposals(case, criterion, plan, judge, stage, work)
+        if plan.kind == "visual":
+            _show_pairs(subs, case, criterion, plan, judge, stage, work)
         _refute(subs, stage, preservation)
         if refuter and (SPOKE in work.flags or not refuter.only_flagged):
             _attack(subs, case, criterion, plan, refuter, stage, work)
@@ -205,6 +210,29 @@ def _proposals(
             write_json(stage.folder / f"{part.id}.witness.json", claim.witness.model_dump(mode="json", by_alias=True))
         subs.append(_Sub(part, claim, list(claim.attempts)))
     return subs
+
+
+def _show_pairs(
+    subs: list[_Sub],
+    case: Case,
+    criterion: CriterionText,
+    plan: CriterionPlan,
+    judge: CriterionJudge,
+    stage: Stage,
+    work: _Work,
+) -> None:
+    """A blind pair for each part of a purely visual criterion that is claimed and has no witness."""
+    for sub in subs:
+        if sub.claim.holds and sub.claim.witness is None:
+            shown = Shown(stage.applications, stage.folder, stage.results)
+            sub.pair, usage = pair_of(shown, case, criterion, plan, sub.plan, judge)
+            work.spent("judge", usage)
+
+
+def _pair_fact(sub: _Sub) -> Literal["none", "won", "not_won"]:
+    if sub.pair is None or sub.pair.outcome == "not_asked":
+        return "none"
+    return "won" if sub.pair.outcome == "won" else "not_won"
 
 
 def _refute(subs: list[_Sub], stage: Stage, preservation: bool) -> None:
@@ -311,6 +339,7 @@ def _facts(sub: _Sub, preservation: bool) -> SubFacts:
         claimed=sub.claim.holds,
         examined=sub.examined,
         refuter=sub.refutation.outcome if sub.refutation else "none",
+        pair=_pair_fact(sub),
     )
 
 
@@ -325,6 +354,7 @@ def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
         replays=sub.replays,
         reason=sub.claim.reason,
         citations=list(sub.claim.citations),
+        pair=sub.pair,
         refutation=refutation_record(sub.refutation, stage.folder, stage.results) if sub.refutation else None,
         samples=list(sub.claim.samples),
         proposed=decision.judge,

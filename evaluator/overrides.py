@@ -69,4 +69,5 @@ def apply_overrides(table: VerdictTable, overrides: list[Override]) -> list[dict
         table.codes[:, place[0], place[1]] = CODES[override.verdict]
         table.seen[place] = True
         table.trouble.pop(place, None)
+        table.parts.pop(place, None)
     return said

@@ -138,6 +138,19 @@ class RefutationRecord(Strict):
     citations: list[Citation] = Field(default_factory=list)
 
 
+class PairRecord(Strict):
+    """A blind pair: start and submission shown unlabelled, in both orders, to a judge who says which one fulfils it.
+
+    `won`: the submission both times; `disagreed`: the first time only, so it went by the order; `lost`: not even then
+    (the second question is not asked); `not_asked`: there was no picture, or the judge sees none."""
+
+    outcome: Literal["won", "disagreed", "lost", "not_asked"]
+    choices: list[Literal["start", "submission", "both", "neither"]] = Field(default_factory=list)
+    reasons: list[str] = Field(default_factory=list)
+    pictures: list[str] = Field(default_factory=list)
+    """Start and submission, paths relative to the results folder."""
+
+
 class SubResult(Strict):
     """What is known of one sub-requirement: the witness file (relative to the results folder) and its replays."""
 
@@ -154,6 +167,8 @@ class SubResult(Strict):
     """Places in the source the judge named, each checked word for word."""
     samples: list[bool] = Field(default_factory=list)
     """What each of several samples of the judge claimed; empty for a single one."""
+    pair: PairRecord | None = None
+    """Only of a purely visual criterion whose part was claimed without a witness."""
     refutation: RefutationRecord | None = None
     """None when no refuter over a model was asked."""
     proposed: bool

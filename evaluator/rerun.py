@@ -22,10 +22,14 @@ from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
 from evaluator.recon import look
-from evaluator.records import CriterionPlan, CriterionRecord, SubResult
+from evaluator.records import CriterionPlan, CriterionRecord, PairRecord, SubRequirement, SubResult, Usage
+from evaluator.replay.likeness import likeness, read_picture
 from evaluator.sidecar import playwright_driver
 from evaluator.witness import Witness, load_witness
 from sandboxes.mirror import Mirror
+
+ALIKE = 0.9
+"""From this likeness on (`evaluator.replay.likeness`) a picture taken again is the one that was judged."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +95,41 @@ class _Recorded:
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         claims = []
         for sub in self.record.sub_requirements:
-            if sub.witness is None:
-                claims.append(Claim(sub.id, holds=False, witness=None))
+            if sub.witness is None:  # a claim that a blind pair stands for, or one that nothing shows
+                claims.append(Claim(sub.id, holds=sub.pair is not None and sub.proposed, witness=None))
                 continue
             claim = tried(sub.id, self._kept(sub.witness, sub.witness_sha256), attempt)
             if not sub.proposed and _held(sub):  # it held when it was judged, too, and the judge said no
                 claim = replace(claim, holds=False)
             claims.append(claim)
         return Proposal(tuple(claims))
+
+    @property
+    def sees(self) -> bool:
+        """The choice that was made is kept, so it needs no eyes; what is looked at is whether the pictures are."""
+        return True
+
+    def pair(
+        self,
+        case: Case,
+        criterion: CriterionText,
+        plan: CriterionPlan,
+        sub: SubRequirement,
+        pair: tuple[bytes, bytes],
+    ) -> tuple[PairRecord, Usage]:
+        """The recorded choice, as long as both applications look as they did when it was made."""
+        kept = next(one.pair for one in self.record.sub_requirements if one.id == sub.id)
+        if kept is None or len(kept.pictures) != 2:
+            return PairRecord(outcome="not_asked", reasons=["no pair was recorded"]), Usage()
+        for name, now in zip(kept.pictures, pair, strict=True):
+            then = self.results / name
+            if not then.is_file():
+                raise UsageError(f"{then} is gone; it is needed for a replay")
+            alike = likeness(read_picture(then.read_bytes()), read_picture(now))
+            if alike < ALIKE:
+                why = f"{Path(name).stem} does not look as it did: likeness {alike:.2f}"
+                return PairRecord(outcome="not_asked", reasons=[why]), Usage()
+        return kept, Usage()
 
     def refute(
         self, case: Case, criterion: CriterionText, plan: CriterionPlan, claims: tuple[Claim, ...], attempt: Attempt

@@ -17,6 +17,7 @@ from bench.strict_json import read_json
 from evaluator.attempts import pass_at_k, pass_hat_k, variance_split
 from evaluator.case_rows import case_rows, outcome_counts
 from evaluator.cases import Cases, what_is_judged
+from evaluator.evidence_shares import evidence_shares
 from evaluator.intervals import Interval, bootstrap_mean, nested_bootstrap, wilson
 from evaluator.metrics import METRICS, Metric, TaskCounts, Values, by_task, count, mean, percent
 from evaluator.overrides import Override, apply_overrides
@@ -69,6 +70,7 @@ def score(
         "incomplete": incomplete,
         "partial": bool((~table.seen).any()),
         "bounds": _bounds(headline) if incomplete else None,
+        "evidence": evidence_shares(table),
         "attempts": _attempts(counts) if len(table.attempts) > 1 else None,
         "by_attachment": _strata(cases, headline),
         "noop": noop_entry(cases),

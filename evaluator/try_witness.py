@@ -2,6 +2,7 @@
 
     python -m evaluator.try_witness FOLDER witnesses.json [--criterion N] [--patch P] [--vacuity]
 
+`changed` and `unchanged` compare with FOLDER as it is, without the patch.
 No container is involved, so only run applications you trust. FOLDER is copied first and never changed.
 An application with a build script in its package.json is built by npm in the copy and its `dist` (or
 `build`) is served; anything else is served as it is. Chromium is CDB_CHROMIUM or the one on the PATH.
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         entries = read_entries(options.witnesses, options.criterion)
         with tempfile.TemporaryDirectory(prefix="cdb-try-") as folder:
             root = prepare(options.folder, Path(folder) / "app", options.patch)
-            return _run_all(root, entries, vacuity=options.vacuity, frames=options.frames)
+            start = None
+            if any(entry.witness.compares_with_start for entry in entries):
+                start = prepare(options.folder, Path(folder) / "start")
+            return _run_all(root, entries, vacuity=options.vacuity, frames=options.frames, start=start)
     except CdbError as error:
         print(error, file=sys.stderr)
         return 2
@@ -137,9 +141,25 @@ def local_browser(address: str) -> Iterator[AppBrowser]:
             browser.close()
 
 
-def _run_all(root: Path, entries: list[Entry], *, vacuity: bool, frames: Path | None) -> int:
+def _readings(
+    browser: AppBrowser, start: str | None, witness: Witness, inputs: dict[str, str]
+) -> dict[str, str] | None:
+    """What FOLDER as it is shows at the steps that compare with the start."""
+    if start is None or not witness.compares_with_start:
+        return None
+    before = AppBrowser(browser.browser, start)
+    return run_witness(
+        before, witness, app="start", purpose="vacuity", inputs=inputs, frames_dir=None, results_root=Path()
+    ).readings
+
+
+def _run_all(
+    root: Path, entries: list[Entry], *, vacuity: bool, frames: Path | None, start: Path | None = None
+) -> int:
     unwanted = 0
-    with serve(root) as address, local_browser(address) as browser:
+    with ExitStack() as stack:
+        browser = stack.enter_context(local_browser(stack.enter_context(serve(root))))
+        unpatched = stack.enter_context(serve(start)) if start else None
         for entry in entries:
             for number, inputs in enumerate([{}, *entry.witness.vary]):
                 purpose: Purpose = "vacuity" if vacuity else "vary" if number else "propose"
@@ -152,6 +172,7 @@ def _run_all(root: Path, entries: list[Entry], *, vacuity: bool, frames: Path | 
                     inputs=inputs,
                     frames_dir=folder,
                     results_root=frames or root,
+                    reference=_readings(browser, unpatched, entry.witness, inputs),
                 )
                 unwanted += replay.outcome != ("failed" if vacuity else "held")
                 _print(entry, replay, number)

@@ -17,6 +17,7 @@ from bench.journal import JournalStream, parse_line
 from bench.strict_json import parse_json
 from evaluator.cases import Cases
 from evaluator.records import COLUMNS, Column, Verdict
+from evaluator.verdict_parts import Part, parts_of
 
 NONE, FAIL, PARTIAL, PASS = range(4)
 CODES: dict[Any, int] = {None: NONE, "FAIL": FAIL, "PARTIAL": PARTIAL, "PASS": PASS}
@@ -80,6 +81,8 @@ class VerdictTable:
     """(attempts, criteria): a record is there, with a verdict or without."""
     trouble: dict[Place, tuple[str, str]]
     """Outcome and reason of each record that won without a verdict."""
+    parts: dict[Place, tuple[Part, ...]]
+    """The sub-requirements of each record that won and has some."""
     cases: dict[str, dict[str, Any]]
     """The last `case` record of each case, for journals of ours."""
     flags: Counter[str]
@@ -136,6 +139,7 @@ class _Reading:
         self.found: dict[int, _Attempt] = {}
         self.flags: dict[tuple[int, int], list[str]] = {}
         self.trouble: dict[tuple[int, int], tuple[str, str]] = {}
+        self.parts: dict[tuple[int, int], tuple[Part, ...]] = {}
         self.cases: dict[str, dict[str, Any]] = {}
         self.warnings = Warnings()
 
@@ -155,7 +159,8 @@ class _Reading:
         for record in self.cases.values():
             flags.update(_flags(record))
         trouble = {(rows[number], position): said for (number, position), said in self.trouble.items()}
-        return VerdictTable(self.index, numbers, codes, seen, trouble, self.cases, flags, self.warnings.all())
+        parts = {(rows[number], position): said for (number, position), said in self.parts.items()}
+        return VerdictTable(self.index, numbers, codes, seen, trouble, parts, self.cases, flags, self.warnings.all())
 
     def _read(self) -> None:
         """The loop that has to be fast: 10⁶ lines take less than twice the time of parsing them."""
@@ -189,6 +194,10 @@ class _Reading:
             self.trouble[attempt, position] = said
         elif self.trouble:
             self.trouble.pop((attempt, position), None)
+        if record.get("sub_requirements"):
+            self.parts[attempt, position] = parts_of(record)
+        elif self.parts:
+            self.parts.pop((attempt, position), None)
         if record.get("flags"):
             self.flags[attempt, position] = _flags(record)
         elif self.flags:

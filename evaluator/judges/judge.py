@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
-from evaluator.records import Citation, CriterionPlan, Replay, Usage
+from evaluator.records import Citation, CriterionPlan, PairRecord, Replay, SubRequirement, Usage
 from evaluator.witness import Witness
 
 SPOKE = "evaluator_directed_text"
@@ -142,6 +142,25 @@ class CriterionJudge(Protocol):
 
     def judge(self, case: Case, criterion: CriterionText, plan: CriterionPlan, attempt: Attempt) -> Proposal:
         """One claim for each sub-requirement of `plan`, in its order. Raises JudgeError or OutOfBudget."""
+
+
+@runtime_checkable
+class PairJudge(Protocol):
+    """A judge that can be shown two pictures, of which it is not told which is which."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether pictures reach it."""
+
+    def pair(
+        self,
+        case: Case,
+        criterion: CriterionText,
+        plan: CriterionPlan,
+        sub: SubRequirement,
+        pair: tuple[bytes, bytes],
+    ) -> tuple[PairRecord, Usage]:
+        """Which of `pair`, start and submission, fulfils the part, asked in both orders. Raises JudgeError."""
 
 
 class CriterionRefuter(Protocol):

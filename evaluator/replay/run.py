@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -68,6 +69,7 @@ def run_witness(
     masked: bool = False,
     viewport: Viewport | None = None,
     reference: Mapping[str, str] | None = None,
+    clock_at: datetime | None = None,
 ) -> Replay:
     """Run `witness` once in a fresh visit to the application of `browser`; never raises for what happens there.
 
@@ -77,7 +79,7 @@ def run_witness(
     gives; by default it is VACUITY_PATIENCE for purpose `vacuity` and 1 for the others. `viewport` overrides
     the witness's. Purpose `reload` changes nothing here: a witness that claims persistence says `reload`
     itself. `reference` are the readings of a run of the same witness on the start application; without it the
-    checks `changed` and `unchanged` fail.
+    checks `changed` and `unchanged` fail. `clock_at` is the time that the page is told when it opens.
 
     In the record step 0 is the opening of the witness's path; the witness's own steps count from 1. The
     outcome is `error`, and no statement on the application, when the browser or the machine broke: page
@@ -95,7 +97,10 @@ def run_witness(
         started = time.monotonic()
         try:
             with browser.open(
-                viewport=viewport or witness.viewport, masked=masked, fake_clock=witness.advances_clock
+                viewport=viewport or witness.viewport,
+                masked=masked,
+                fake_clock=witness.advances_clock,
+                clock_at=clock_at,
             ) as visit:
                 stage = Stage(visit, patience, on_start=app == "start", reference=reference or {})
                 run = _Run(browser, visit, stage, frames_dir, results_root, started + deadline_s, turn)

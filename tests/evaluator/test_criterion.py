@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,6 +14,7 @@ from evaluator.criterion import Stage, judge_criterion
 from evaluator.judges.judge import Attempt, Claim, Proposal
 from evaluator.judges.recorded import tried
 from evaluator.records import CriterionPlan, CriterionRecord, Replay, SubRequirement
+from evaluator.start_replays import StartReplays
 from evaluator.witness import Witness
 
 TEXT = CriterionText(criterion_index=1, rubric_id="r1", criterion="It adds.")
@@ -135,3 +137,37 @@ def test_a_claim_without_a_witness_still_has_the_others_examined_for_the_card_co
     assert record.columns is not None
     assert [record.columns[column].verdict for column in ("judge", "card", "witnessed")] == ["PASS", "FAIL", "FAIL"]
     assert record.columns["card"].rule == "vacuous"
+
+
+def test_a_witness_that_compares_gets_what_the_start_shows_with_the_same_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [
+        {"do": "fill", "target": {"label": "Name"}, "text": "${n}"},
+        {"expect": "changed", "target": {"css": "h1"}, "what": "text"},
+    ]
+    program = Witness.model_validate(
+        {"schema": "cdb.witness/1", "inputs": {"n": "1"}, "vary": [{"n": "2"}], "steps": steps}
+    )
+    ran: list[tuple[str, str, Any]] = []
+
+    def run(
+        _browser: Any, program: Witness, *, app: Any, purpose: Any, reference: Any, inputs: Any, **_more: Any
+    ) -> Replay:
+        text = program.with_inputs(inputs).steps[0].text  # type: ignore[union-attr]
+        ran.append((app, text, reference))
+        readings = {"2": f"Hello {text}"} if app == "start" else {}
+        return Replay(app=app, purpose=purpose, outcome="failed" if app == "start" else "held", readings=readings)
+
+    monkeypatch.setattr("evaluator.criterion.run_witness", run)
+    running = SimpleNamespace(submission=None, start=None, start_seen=StartReplays(tmp_path / "seen", "key"))
+    stage = Stage(cast(Any, running), tmp_path, tmp_path / "evidence")
+    stage.run(program, "a", "propose")
+    stage.run(program, "a", "vary", {"n": "2"})
+    stage.run_on_start(program, "a")
+    assert ran == [
+        ("start", "1", None),
+        ("submission", "1", {"2": "Hello 1"}),
+        ("start", "2", None),
+        ("submission", "2", {"2": "Hello 2"}),
+    ]

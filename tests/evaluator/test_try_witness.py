@@ -62,6 +62,18 @@ def test_the_exit_code_is_1_when_one_fails_and_0_when_that_was_wanted(case, caps
     assert main([*arguments, "--vacuity", "--criterion", "2"]) == 1
 
 
+@pytest.mark.browser
+def test_what_is_compared_with_the_start_is_compared_with_the_folder_unpatched(case):
+    steps = [
+        {"expect": "unchanged", "target": {"css": "title"}, "what": "text"},
+        {"expect": "changed", "target": {"css": "button"}, "what": "text", "within_ms": 200},
+    ]
+    (case / "compares.json").write_text(json.dumps({"schema": "cdb.witness/1", "steps": steps}))
+    arguments = [str(case / "project"), str(case / "compares.json")]
+    assert main([*arguments, "--patch", str(case / "gold.patch")]) == 0
+    assert main([*arguments, "--vacuity"]) == 0
+
+
 @pytest.mark.parametrize(
     "change, said",
     [

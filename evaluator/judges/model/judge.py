@@ -32,12 +32,14 @@ from evaluator.judges.model.fences import Fence
 from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.looking import browser_tools, source_tools
 from evaluator.judges.model.opening import Opening
+from evaluator.judges.model.pairing import choose
 from evaluator.judges.model.prompts import prompts_digest, render
 from evaluator.judges.model.samples import majority
 from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Tried, VerdictCheck, VerdictInput, read_witness
-from evaluator.records import CriterionPlan, Replay, Usage
+from evaluator.pairs import Chosen, blind_pair
+from evaluator.records import CriterionPlan, PairRecord, Replay, SubRequirement, Usage
 
 
 class TryWitness(ToolInput):
@@ -68,7 +70,7 @@ class ModelJudge:
             "samples": self.samples,
             "caps": self.ledger.caps.model_dump(include={"criterion_calls", "criterion_pictures"}),
             "advocate": self.advocacy._asdict(),
-            "prompts_sha256": prompts_digest("judge", "criterion", "witness", "advocate"),
+            "prompts_sha256": prompts_digest("judge", "criterion", "witness", "advocate", "pair", "pair_task"),
             "digests_sha256": digests_digest(self.digests),
         }
 
@@ -133,6 +135,40 @@ class JudgeInCase:
         flags += ["sample_failed"] if problem else []
         return Proposal(claims, usage, tuple(flags))
 
+    @property
+    def sees(self) -> bool:
+        return self._judge.chat.vision
+
+    def pair(
+        self,
+        case: Case,
+        criterion: CriterionText,
+        plan: CriterionPlan,
+        sub: SubRequirement,
+        pair: tuple[bytes, bytes],
+    ) -> tuple[PairRecord, Usage]:
+        """A conversation of its own for each order, which knows the sentence and two pictures and nothing else."""
+        spent = Usage()
+        name = f"{plan.criterion_index:02d}/pair-{sub.id}"
+
+        def shown(first: bytes, second: bytes) -> Chosen:
+            nonlocal spent
+            order = f"{name}-{'start' if first is pair[0] else 'submission'}-first"
+            purse = self._judge.ledger.purse(case.case)
+            sentence = f"{sub.text} (part of: {criterion.criterion})"
+            try:
+                found, usage = choose(
+                    self._judge.chat, purse, sentence, (first, second),
+                    label=f"{case.case}/{name}", folder=self._exhibits.folder / order,
+                )  # fmt: skip
+            except JudgeError as error:
+                error.usage += spent
+                raise
+            spent += usage
+            return found
+
+        return blind_pair(shown, *pair), spent
+
     def _sample(
         self, case: Case, criterion: CriterionText, plan: CriterionPlan, tried: Tried, role: str
     ) -> tuple[tuple[Claim, ...], Usage]:
@@ -144,7 +180,8 @@ class JudgeInCase:
         pictures = self._judge.ledger.caps.criterion_pictures if chat.vision else 0
         tools = [*source_tools(self._sources), *browser_tools(browsing, pictures=pictures), _try_witness(subs, tried)]
         toolbox = Toolbox(tools, self._fence, folder)
-        check = VerdictCheck(subs, self._sources, tried, lambda: toolbox.evidence)
+        pairs = chat.vision and plan.kind == "visual"
+        check = VerdictCheck(subs, self._sources, tried, lambda: toolbox.evidence, pairs=pairs)
         talk: Conversation[tuple[Claim, ...]] = Conversation(
             chat,
             self._judge.ledger.purse(case.case),
@@ -154,7 +191,9 @@ class JudgeInCase:
             folder=folder,
         )
         system = render("judge", mark=self._fence.mark, vision=chat.vision, witness=render("witness"))
-        task = render("criterion", criterion=criterion.criterion, kind=plan.kind, subs=plan.sub_requirements)
+        task = render(
+            "criterion", criterion=criterion.criterion, kind=plan.kind, subs=plan.sub_requirements, pairs=pairs
+        )
         if role == ADVOCATE:
             task = f"{task}\n{render('advocate')}"
         try:

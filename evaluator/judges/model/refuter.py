@@ -34,6 +34,7 @@ from evaluator.judges.model.prompts import prompts_digest, render
 from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Quote, checked_quotes, read_witness, require_ids
+from evaluator.probes.tools import probe_tools
 from evaluator.records import CriterionPlan
 from evaluator.witness import Witness, WitnessError
 
@@ -120,7 +121,8 @@ class RefuterInCase:
         browsing = Browsing(self._exhibits.running)
         pictures = self._refuter.ledger.caps.criterion_pictures if chat.vision else 0
         tools = [*source_tools(self._sources), *browser_tools(browsing, pictures=pictures)]
-        toolbox = Toolbox([*tools, *_probes(claims, attempt)], self._fence, folder)
+        tools += [*_probes(claims, attempt), *probe_tools(self._exhibits, claims, folder)]
+        toolbox = Toolbox(tools, self._fence, folder)
         talk: Conversation[tuple[Refutation, ...]] = Conversation(
             chat,
             self._refuter.ledger.purse(case.case),

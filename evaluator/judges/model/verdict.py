@@ -78,6 +78,8 @@ class VerdictCheck:
     tried: Tried
     known: Callable[[], Sequence[str]]
     """Ids of the evidence so far."""
+    pairs: bool = False
+    """Whether a claim without a witness is put to a blind pair: a purely visual criterion."""
     asked_again: bool = False
     """Whether weak claims were sent back already: that is done once."""
 
@@ -115,12 +117,13 @@ class VerdictCheck:
             flags.append("contradicts_reason")
         return Claim(name, given.holds, witness, attempts, given.reason, tuple(citations), tuple(flags))
 
-    @staticmethod
     def _weakness(
-        given: ClaimInput, witness: Witness | None, attempts: tuple[Replay, ...], cited: bool
+        self, given: ClaimInput, witness: Witness | None, attempts: tuple[Replay, ...], cited: bool
     ) -> tuple[str, str]:
         """What is weak about a claim, and the flag it gets when it is kept all the same."""
         held = bool(attempts) and attempts[0].outcome == "held"
+        if given.holds and witness is None and self.pairs:
+            return "", ""
         if given.holds and witness is None:
             return "it is claimed to hold without a witness, which counts for nothing", ""
         if given.holds and not held:
