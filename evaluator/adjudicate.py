@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.records import COLUMNS, Column, ColumnVerdict, Purpose, Replay, Verdict
+from evaluator.records import COLUMNS, Column, ColumnVerdict, PairRecord, Purpose, Replay, Verdict
 
 Ran = Literal["held", "failed", "error"]
 Word = Literal["none", "uphold", "downgrade", "inconclusive"]
@@ -78,6 +78,7 @@ def facts_of_runs(
     claimed: bool,
     examined: bool,
     refuter: Word,
+    pair: PairRecord | None = None,
 ) -> SubFacts:
     """The facts in the runs of one sub-requirement, when it is judged and when its record is checked."""
 
@@ -96,7 +97,14 @@ def facts_of_runs(
         refuter=refuter,
         counter=of("counter"),
         attacked=of("attack"),
+        pair=_pair_fact(pair),
     )
+
+
+def _pair_fact(pair: PairRecord | None) -> Literal["none", "won", "not_won"]:
+    if pair is None or pair.outcome == "not_asked":
+        return "none"
+    return "won" if pair.outcome == "won" else "not_won"
 
 
 @dataclass(frozen=True)

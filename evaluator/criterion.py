@@ -229,12 +229,6 @@ def _show_pairs(
             work.spent("judge", usage)
 
 
-def _pair_fact(sub: _Sub) -> Literal["none", "won", "not_won"]:
-    if sub.pair is None or sub.pair.outcome == "not_asked":
-        return "none"
-    return "won" if sub.pair.outcome == "won" else "not_won"
-
-
 def _refute(subs: list[_Sub], stage: Stage, preservation: bool) -> None:
     """The mechanical attack on every claim, the core ones first, until a core one is lost in both columns that can
     be lowered: the others can change nothing then."""
@@ -339,7 +333,7 @@ def _facts(sub: _Sub, preservation: bool) -> SubFacts:
         claimed=sub.claim.holds,
         examined=sub.examined,
         refuter=sub.refutation.outcome if sub.refutation else "none",
-        pair=_pair_fact(sub),
+        pair=sub.pair,
     )
 
 

@@ -79,11 +79,11 @@ class _Table:
         pairs = []
         for (a, first), (b, second) in combinations(enumerate(self.said), 2):
             both = [n for n, item in enumerate(self.design.items) if item.item in first and item.item in second]
-            ranks = [
+            ours, theirs = (
                 np.array([RANKS[one[self.design.items[n].item]] for n in both], dtype=np.int64)
                 for one in (first, second)
-            ]
-            found = kappa(*ranks, 3, seed=self.design.seed, strata=self.strata[both], weights=self.weights[both])
+            )
+            found = kappa(ours, theirs, 3, seed=self.design.seed, strata=self.strata[both], weights=self.weights[both])
             pairs.append({
                 "first": self.labels[a].labeller, "second": self.labels[b].labeller, "kappa": found.as_json()
             })  # fmt: skip

@@ -79,5 +79,6 @@ def _decide(sub: SubResult, *, preservation: bool) -> SubDecision:
             claimed=sub.proposed,
             examined=any(run.purpose == "vacuity" for run in sub.replays),
             refuter=sub.refutation.outcome if sub.refutation else "none",
+            pair=sub.pair,
         )
     )
