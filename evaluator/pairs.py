@@ -47,7 +47,7 @@ def _named(
 ) -> Literal["start", "submission", "both", "neither"]:
     """What was chosen, by name instead of by place."""
     if choice in ("both", "neither"):
-        return choice  # type: ignore[return-value]
+        return choice
     return "start" if (choice == "first") == (order == "start first") else "submission"
 
 

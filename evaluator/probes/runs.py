@@ -66,7 +66,7 @@ def reversed_inputs(ground: Ground, witness: Witness) -> ProbeFacts:
                 failed = True
                 facts.append(f"with {inputs}: failed: {why}")
     finding = ("unclear" if len(sets) < 2 else "against") if failed else "nothing"
-    return ProbeFacts(probe="reversed_inputs", finding=finding, facts=facts, visits=1)  # type: ignore[arg-type]
+    return ProbeFacts(probe="reversed_inputs", finding=finding, facts=facts, visits=1)
 
 
 def after_reload(ground: Ground, witness: Witness) -> ProbeFacts:
@@ -120,7 +120,7 @@ def warm_profile(ground: Ground, witness: Witness) -> ProbeFacts:
     if failed:
         facts.append("a witness that counts from nothing fails in a warm profile of a right application too")
     finding = "unclear" if failed else "nothing"
-    return ProbeFacts(probe="warm_profile", finding=finding, facts=facts, visits=1)  # type: ignore[arg-type]
+    return ProbeFacts(probe="warm_profile", finding=finding, facts=facts, visits=1)
 
 
 def shifted_clock(ground: Ground, witness: Witness, days: int = 200) -> ProbeFacts:
@@ -154,4 +154,4 @@ def preserved(ground: Ground, flows: Mapping[str, Witness]) -> ProbeFacts:
         lost = lost or (worked and now.outcome == "failed")
         facts.append(f"{name}: {'worked before' if worked else 'did not work before either'}; now {now.reason}")
     finding = "against" if lost else "nothing" if flows else "unclear"
-    return ProbeFacts(probe="preserved", finding=finding, facts=facts, visits=visits)  # type: ignore[arg-type]
+    return ProbeFacts(probe="preserved", finding=finding, facts=facts, visits=visits)

@@ -47,7 +47,7 @@ def literal_near_handler(ground: Ground, witness: Witness) -> ProbeFacts:
             if near and text in line
         ][:3]
     finding = "against" if bites else "nothing" if inputs or expected else "unclear"
-    return ProbeFacts(probe="literal_near_handler", finding=finding, facts=facts[:20])  # type: ignore[arg-type]
+    return ProbeFacts(probe="literal_near_handler", finding=finding, facts=facts[:20])
 
 
 def _expected(witness: Witness) -> set[str]:
@@ -105,7 +105,7 @@ def assets(ground: Ground) -> ProbeFacts:
     then = _unanswered(ground.running.start) if now else set()
     facts += [f"asked for in vain: {url}" for url in sorted(now)]
     finding = "against" if now - then else "nothing"
-    return ProbeFacts(probe="assets", finding=finding, facts=facts, visits=2 if now else 1)  # type: ignore[arg-type]
+    return ProbeFacts(probe="assets", finding=finding, facts=facts, visits=2 if now else 1)
 
 
 def _assets(root: Path) -> set[str]:
@@ -158,7 +158,7 @@ def coverage(ground: Ground, witness: Witness, citations: Sequence[Citation]) ->
         said = "is in no script as it stands" if ran is None else f"ran {ran} times" if ran else "never ran"
         facts.append(f"{citation.path}, “{citation.quote.strip()[:80]}”: {said}")
     finding = "against" if 0 in counts and not ended else "nothing" if any(counts) else "unclear"
-    return ProbeFacts(probe="coverage", finding=finding, facts=facts, visits=1)  # type: ignore[arg-type]
+    return ProbeFacts(probe="coverage", finding=finding, facts=facts, visits=1)
 
 
 def _times_run(quote: str, scripts: Sequence[tuple[str, Any]]) -> int | None:

@@ -125,7 +125,7 @@ def reachable(ground: Ground, witness: Witness) -> ProbeFacts:
         visits += 1
     facts.append(f"on a phone: {on_phone(ground, witness).facts[0]}")
     finding = "against" if missed else "nothing" if last else "unclear"
-    return ProbeFacts(probe="reachable", finding=finding, facts=facts, visits=visits + 1)  # type: ignore[arg-type]
+    return ProbeFacts(probe="reachable", finding=finding, facts=facts, visits=visits + 1)
 
 
 def _acted_on(step: Step) -> Target | None:

@@ -16,11 +16,16 @@ from PIL import Image
 
 from evaluator import pairs
 from evaluator.adjudicate import SubFacts, decide_sub
+from evaluator.judges.model import pairing
 from evaluator.pairs import Chosen, blind_pair
 from evaluator.probes.pictures import NoPicture, Pair
 from evaluator.rerun import _Recorded
 
 Claim = Callable[..., dict[str, Any]]
+ANSWERS: list[str] = []
+"""What the model chooses, one for each order."""
+ASKED: list[dict[str, Any]] = []
+"""The requests with pictures, as they arrived."""
 
 
 @pytest.fixture
@@ -33,7 +38,18 @@ def visual(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
             Image.new("RGB", (40, 30), colour).save(folder / f"{name}.jpg")
         return Pair(folder / "start.jpg", folder / "submission.jpg")
 
+    def choosing(*given: Any, **more: Any) -> Any:
+        """The scripted server goes by the length of a conversation: each of ours gets a script of its own."""
+        desk.server.play({"scenarios": {"scripted": {"turns": [choose(ANSWERS.pop(0))]}}})
+        try:
+            return pairing.choose(*given, **more)
+        finally:
+            ASKED.extend(desk.bodies())
+
+    monkeypatch.setattr("evaluator.judges.model.judge.choose", choosing)
     monkeypatch.setattr(pairs, "pair_pictures", pictured)
+    ANSWERS.clear()
+    ASKED.clear()
     monkeypatch.setattr(type(desk.stage), "applications", None, raising=False)
     desk.kind, desk.settings = "visual", {"vision": True}
     return desk
@@ -43,8 +59,10 @@ def choose(choice: str) -> list[dict[str, Any]]:
     return [tool("choose", choice=choice, reason="It is blue.")]
 
 
-def play(desk: Desk, claim: dict[str, Any], *turns: Any) -> None:
-    desk.server.play({"scenarios": {"scripted": {"turns": [[tool("verdict", claims=[claim])], *turns]}}})
+def play(desk: Desk, claim: dict[str, Any], *choices: str) -> None:
+    """The judge's verdict, given again when it is asked for again, and then its choices."""
+    ANSWERS.extend(choices)
+    desk.server.play({"scenarios": {"scripted": {"turns": [[tool("verdict", claims=[claim])]] * 2}}})
 
 
 def colours(body: dict[str, Any]) -> list[str]:
@@ -72,7 +90,7 @@ def colours(body: dict[str, Any]) -> list[str]:
 def test_only_the_submission_in_both_orders_is_a_credit(
     visual: Desk, claim: Claim, turns: list[str], outcome: str, verdict: str, rule: str
 ) -> None:
-    play(visual, claim(witness=None), *[choose(one) for one in turns])
+    play(visual, claim(witness=None), *turns)
     record = visual.judged()
     assert record.columns["witnessed"].model_dump() == {"verdict": verdict, "rule": rule}
     assert record.columns["judge"].verdict == "PASS"
@@ -80,20 +98,20 @@ def test_only_the_submission_in_both_orders_is_a_credit(
     assert part.pair is not None
     assert (part.pair.outcome, len(part.pair.choices)) == (outcome, len(turns))
     assert ("blind_pair" in record.flags) == (outcome == "won")
-    asked = visual.bodies()[1:]
-    assert [colours(body) for body in asked] == [["red", "blue"], ["blue", "red"]][: len(turns)]
+    assert [colours(body) for body in ASKED] == [["red", "blue"], ["blue", "red"]][: len(turns)]
     assert record.usage["judge"].calls == 1 + len(turns)
 
 
 def test_nothing_tells_the_model_which_picture_is_which(visual: Desk, claim: Claim) -> None:
-    play(visual, claim(witness=None), choose("second"), choose("first"))
+    play(visual, claim(witness=None), "second", "first")
     visual.judged()
     texts = []
-    for body in visual.bodies()[1:]:
+    for body in ASKED:
         for message in body["messages"]:
             content = message["content"]
             texts += [content] if isinstance(content, str) else [p["text"] for p in content if p["type"] == "text"]
     said = json.dumps(texts).lower()
+    assert len(ASKED) == 2
     assert "the total follows the prices" in said
     assert not [word for word in ("submission", "start", "before", "after", "original") if word in said]
 
@@ -103,7 +121,7 @@ def test_a_witness_needs_no_pair_and_a_judge_without_eyes_gets_none(visual: Desk
     [part] = visual.judged().sub_requirements
     assert part.pair is None
     visual.settings = {"vision": False}
-    play(visual, claim(witness=None), [tool("verdict", claims=[claim(witness=None)])])
+    play(visual, claim(witness=None))
     record = visual.judged()
     [part] = record.sub_requirements
     assert part.pair is not None
@@ -112,7 +130,7 @@ def test_a_witness_needs_no_pair_and_a_judge_without_eyes_gets_none(visual: Desk
 
 def test_a_behaviour_is_never_put_to_a_pair(visual: Desk, claim: Claim) -> None:
     visual.kind = "behaviour"
-    play(visual, claim(witness=None), [tool("verdict", claims=[claim(witness=None)])])
+    play(visual, claim(witness=None))
     record = visual.judged()
     assert record.sub_requirements[0].pair is None
     assert record.columns["witnessed"].rule == "no_witness"
@@ -142,7 +160,7 @@ def test_the_refuters_word_takes_a_won_pair_from_the_card_column_only() -> None:
 
 
 def test_a_replay_takes_the_recorded_choice_while_both_look_as_they_did(visual: Desk, claim: Claim) -> None:
-    play(visual, claim(witness=None), choose("second"), choose("first"))
+    play(visual, claim(witness=None), "second", "first")
     record = visual.judged()
     judge = _Recorded(visual.stage.results, record)
     proposal = judge.judge(visual.case, TEXT, visual.plan, lambda _sub, _witness: None)  # type: ignore[arg-type, return-value]
