@@ -33,7 +33,7 @@ def doctor(
         raise UsageError("--agent and --model go together: the one says how the other is asked")
     found = run_checks()
     if agent is not None:
-        found = [*found, _model_check(agent, model, upstream, gateway)]
+        found = (*found, _model_check(agent, model, upstream, gateway))
     lines = [
         f"{'ok  ' if c.ok else 'FAIL'} {c.name}: {c.detail}" + (f"\n     {c.remedy}" if not c.ok else "")
         for c in found
