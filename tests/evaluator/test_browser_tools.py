@@ -270,7 +270,7 @@ def test_every_tool_gives_a_hung_page_up_at_its_deadline(
         snapshot,
         shots.window,
         media_states,
-        partial(record, seconds=0.5),
+        partial(measure, first=css("p")),
         effects.storage,
     ]
     for tool in tools:
