@@ -141,10 +141,10 @@ def thumbnail(content: bytes, width: int, height: int) -> bytes | None:
     if width * height > MAX_PIXELS:
         return None
     try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.draft("RGB", (THUMB_PX, max(1, THUMB_PX * height // width)))
-            if image.height > 2 * image.width:
-                image = image.crop((0, 0, image.width, 2 * image.width))
+        with Image.open(io.BytesIO(content)) as opened:
+            opened.draft("RGB", (THUMB_PX, max(1, THUMB_PX * height // width)))
+            tall = opened.height > 2 * opened.width
+            image = opened.crop((0, 0, opened.width, 2 * opened.width)) if tall else opened.copy()
             flat = image.convert("RGBA") if image.mode in ("P", "LA", "RGBA", "PA") else image.convert("RGB")
             if flat.mode == "RGBA":
                 white = Image.new("RGBA", flat.size, "white")

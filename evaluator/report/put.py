@@ -35,6 +35,8 @@ class Site:
 
     def put(self, name: str, content: bytes) -> None:
         """Write `content` to `name` below the folder. Names are ours: letters, digits, `-`, `_`, `.` and `/`."""
+        if not self._kept and not (self.folder / LIST).is_file():
+            self._list([])  # so that a report that was stopped half-way is known for one
         self._kept.add(name)
         _write(self.folder / name, content)
 
@@ -54,9 +56,12 @@ class Site:
             path = (self.folder / name).resolve()
             if path.is_relative_to(self.folder.resolve()):
                 path.unlink(missing_ok=True)
-        told = {"schema": SCHEMA, "page": self.page.name, "files": self.files()}
-        _write(self.folder / LIST, json.dumps(told, indent=1).encode())
+        self._list(self.files())
         self._kept = set()
+
+    def _list(self, files: list[str]) -> None:
+        told = {"schema": SCHEMA, "page": self.page.name, "files": files}
+        _write(self.folder / LIST, json.dumps(told, indent=1).encode())
 
 
 def _listed(path: Path) -> set[str]:

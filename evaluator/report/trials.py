@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluator.records import CaseRecord
 from evaluator.report.patch import FilePatch, read_patch
 from evaluator.report.pictures import Kept, Picture, Shelf
-from evaluator.report.reading import Results, items, mapping, number, read_text
+from evaluator.report.reading import Json, Results, items, mapping, number, read_text
 from evaluator.report.solved import Trial
 from evaluator.report.timeline import Timeline, read_timeline
 from evaluator.report.words import SHOT_WORDS, TRIAL_WORDS, duration, in_words
@@ -105,7 +105,7 @@ def _flags(seen: _Seen) -> list[str]:
     return [in_words(str(name)) for name in dict.fromkeys(names)]
 
 
-def _facts(seen: _Seen, usage: dict[str, object], seconds: float | None) -> list[tuple[str, str]]:
+def _facts(seen: _Seen, usage: Json, seconds: float | None) -> list[tuple[str, str]]:
     seal, record = seen.trial.seal, seen.trial.record
     facts = []
     if seconds is not None:
@@ -206,7 +206,7 @@ def _build_facts(results: Path, case: str) -> list[tuple[str, str]]:
     return facts
 
 
-def _built(results: Path, case: str) -> dict[str, object]:
+def _built(results: Path, case: str) -> Json:
     folder = _inside(results, "built", case)
     try:
         return mapping(json.loads((folder / "BUILT.json").read_text(encoding="utf-8"))) if folder else {}

@@ -284,6 +284,9 @@ def test_a_report_replaces_its_own_pages_and_nobody_elses(tmp_path: Path, folder
     assert gone.is_file()
     write_report(folders[:2], page)
     assert not gone.exists()
+    half = Site(tmp_path / "half.html")
+    half.put("media/a.txt", b"a")  # and then it was stopped
+    assert write_report(folders[:1], tmp_path / "half.html").is_file()
     (tmp_path / "mine-files").mkdir()
     (tmp_path / "mine-files/keep.txt").write_text("mine")
     with pytest.raises(UsageError, match="was not made by `cdb report`"):

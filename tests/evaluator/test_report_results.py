@@ -273,6 +273,7 @@ def _replays(holds: bool, kind: str, frame: str, spell: Spell) -> list[dict[str,
 
 def _cases_json(folder: Path, agent: str, spell: Spell) -> dict[str, Any]:
     cases = []
+    _save(folder / "digest/digest.md", spell("what it says").encode("utf-8", "replace"))
     for name in ("note.mp3", "page.html", spell("n")[:60].replace("/", "_").replace("\0", "_") + ".txt"):
         _save(folder / "project/_attachments" / name, spell("text").encode("utf-8", "replace"))
     for case, title, attachment, request, criteria in CASES:
@@ -286,7 +287,7 @@ def _cases_json(folder: Path, agent: str, spell: Spell) -> dict[str, Any]:
         solved = {"folder": f"../runs/{agent}/submissions/{case}", "changed_files": 1, "outcome": "ok"}
         more = {
             "project": "project", "submission": solved,
-            "attachments": [{"path": f"_attachments/{n}", "kind": "audio" if n == "note.mp3" else "text", "bytes": 4} for n in files],
+            "attachments": [{"path": f"_attachments/{n}", "kind": "audio" if n == "note.mp3" else "text", "bytes": 4, "digest": "digest"} for n in files],
         }  # fmt: skip
         told = {"attachment": attachment, "annotation": picture, "criteria": listed}
         cases.append({"case": case, **texts, **told, **more})
