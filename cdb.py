@@ -13,7 +13,7 @@ import typer
 
 from bench.errors import CdbError
 from bench.exit_codes import told
-from verbs.audit import audit_app
+from verbs.audit import audit_app, calibrate
 from verbs.dataset import dataset_app
 from verbs.judging import judge, plan, prepare, replay, score, seal
 from verbs.machine import clean, demo, doctor
@@ -32,7 +32,7 @@ app.add_typer(agents_app, name="agents")
 app.add_typer(audit_app, name="audit")
 app.command()(solve)
 app.command("run")(run_config)
-for _verb in (status, prepare, plan, judge, score, replay, seal, report, compare, doctor, clean, demo):
+for _verb in (status, prepare, plan, judge, score, replay, seal, report, compare, calibrate, doctor, clean, demo):
     app.command()(_verb)
 
 

@@ -14,6 +14,7 @@ OWN: dict[str, dict[int, str]] = {
     "replay": {1: "the recorded verdict does not hold", 3: "the machine could not tell"},
     "compare": {1: "a journal cannot be trusted", 2: "usage, or not comparable", 3: "an entry is incomplete"},
     "audit report": {1: "a judging is not the audited one", 3: "labels are missing for a corrected score"},
+    "calibrate": {2: "usage, or not the sample's edits", 3: "a criterion has no verdict"},
     "audit diff": {1: "a journal cannot be trusted", 2: "usage, or they did not judge the same thing"},
     "audit leaks": {1: "a journal cannot be trusted", 3: "a trial is FLAGGED or INCONCLUSIVE"},
     "run": {1: "a step failed", 2: "usage, or another run's folder", 3: "incomplete: something is unscored"},

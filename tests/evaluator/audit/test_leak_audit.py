@@ -14,6 +14,7 @@ from told_trials import ToldRun, add_call, criteria, make_run, write_egress
 from bench.errors import UsageError
 from evaluator.audit.leak_audit import FILE, audit_leaks, lines, read_leak_audit
 from evaluator.audit.leak_words import Secrets, directed_lines
+from evaluator.scoring import rewrite_run_card
 
 CASE = "plant-shop"
 REWORDED = (
@@ -202,3 +203,23 @@ def test_the_same_records_give_the_same_bytes_and_other_cases_make_it_stale(tmp_
     assert read_leak_audit(run.results) is None
     with pytest.raises(UsageError, match="no results folder"):
         audit_leaks(tmp_path)
+
+
+def test_the_run_card_names_every_trial_that_is_not_clean(tmp_path: Path) -> None:
+    run = make_run(tmp_path, [CASE, "task-board"])
+    said(own())(run)
+    scores = {
+        "entry": {}, "label": "x", "partial": False, "incomplete": False, "columns": {}, "headline": "witnessed",
+        "noop": dict.fromkeys(("strict", "graded", "full"), 0.0), "dataset": {}, "scope": {}, "by_attachment": {},
+        "settings": {}, "overrides": [], "flags": {}, "warnings": [], "outcomes": {},
+        "coverage": {"tasks_scored": 2, "tasks": 2, "criteria_scored": 8, "criteria": 8},
+    }  # fmt: skip
+    (run.results / "scores.json").write_text(json.dumps(scores))
+    rewrite_run_card(run.results)
+    assert "not made: \\`cdb audit leaks" not in (card := (run.results / "run_card.md").read_text())
+    assert "not made" in card
+    audit_leaks(run.results)
+    rewrite_run_card(run.results)
+    card = (run.results / "run_card.md").read_text()
+    assert "FLAGGED: 1 of 2 trials" in card and f"FLAGGED {CASE}: criterion_verbatim" in card
+    assert "task-board" not in card and "not made" not in card
