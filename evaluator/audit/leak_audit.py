@@ -7,7 +7,6 @@ named by its place and kind, never quoted: the file may be published.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from bench.atomic import write_json
 from bench.errors import UsageError
+from bench.strict_json import read_json
 from bench.tree import file_sha256
 from evaluator.audit.leak_words import Secrets, Sign, directed_lines
 from evaluator.audit.trial_network import dataset_hosts, hosted_tools
@@ -87,11 +87,14 @@ def audit_leaks(results: Path, progress: Progress = lambda _line: None) -> dict[
 
 
 def read_leak_audit(results: Path) -> dict[str, Any] | None:
-    """`leak_audit.json` of a results folder as it is; None where there is none, or it was made for other cases."""
+    """`leak_audit.json` of a results folder as it is; None where there is none, or it was made for other cases.
+
+    Raises DataError for a file that is no JSON.
+    """
     path = results / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_bytes())
+    found: dict[str, Any] = read_json(path)
     return found if found.get("cases_sha256") == f"sha256:{file_sha256(results / 'cases.json')}" else None
 
 
