@@ -16,7 +16,7 @@ from bench.atomic import write_json
 from bench.errors import UsageError
 from bench.strict_json import read_json
 from bench.tree import file_sha256
-from evaluator.audit.leak_words import Secrets, Sign, directed_lines
+from evaluator.audit.leak_words import Secrets, Sign
 from evaluator.audit.trial_network import dataset_hosts, hosted_tools
 from evaluator.audit.trial_texts import Entry, Text, Unread, find_entry, given_texts, submission_texts, trial_texts
 from evaluator.cases import Case, Cases, read_cases
@@ -188,6 +188,6 @@ def _in_text(case: str, found: Text, secrets: Secrets) -> Iterator[Finding]:
         return
     if found.place.endswith(", its name") and is_named_like_a_rubric(found.text):
         yield Finding("rubric_name", found.place, "named like a rubric")
-    if spoken := directed_lines(found.text):
+    if spoken := secrets.directed_lines(case, found.text):
         where = ", ".join(map(str, spoken[:5])) + (" …" if len(spoken) > 5 else "")
         yield Finding("evaluator_directed", found.place, f"line {where} speaks to whoever evaluates")
