@@ -13,7 +13,7 @@ import typer
 
 from bench.errors import CdbError
 from bench.exit_codes import told
-from verbs.audit import audit_app
+from verbs.audit import audit_app, calibrate
 from verbs.dataset import dataset_app
 from verbs.export import export_app, import_app, verify
 from verbs.judging import judge, plan, prepare, replay, score, seal
@@ -36,7 +36,10 @@ app.add_typer(import_app, name="import")
 app.add_typer(audit_app, name="audit")
 app.command()(solve)
 app.command("run")(run_config)
-for _verb in (status, prepare, plan, judge, score, replay, seal, report, view, compare, verify, doctor, clean, demo):
+_VERBS = (
+    status, prepare, plan, judge, score, replay, seal, report, view, compare, verify, calibrate, doctor, clean, demo,
+)  # fmt: skip
+for _verb in _VERBS:
     app.command()(_verb)
 
 

@@ -17,6 +17,7 @@ OWN: dict[str, dict[int, str]] = {
     "import harbor": {1: "a trial's record is damaged", 3: "a trial left no submission"},
     "verify": {1: "a fault was found, or the archive is hostile", 3: "a replay could not be carried out here"},
     "audit report": {1: "a judging is not the audited one", 3: "labels are missing for a corrected score"},
+    "calibrate": {2: "usage, or not the sample's edits", 3: "a criterion has no verdict"},
     "audit diff": {1: "a journal cannot be trusted", 2: "usage, or they did not judge the same thing"},
     "audit leaks": {1: "a journal cannot be trusted", 3: "a trial is FLAGGED or INCONCLUSIVE"},
     "run": {1: "a step failed", 2: "usage, or another run's folder", 3: "incomplete: something is unscored"},

@@ -90,6 +90,20 @@ def diff(
     answer(as_json, found, told)
 
 
+def calibrate(
+    results: Annotated[list[Path], typer.Argument(help="Results of the sample's recorded edits, all by one judge.")],
+    as_json: Json = False,
+) -> None:
+    """Measure a judge against the truth about the sample's edits: confusion, false credit by kind of application."""
+    from evaluator.audit.calibrate import calibrate as measure
+    from evaluator.audit.calibrate import lines
+
+    found = measure(results)
+    answer(as_json, found, lines(found))
+    if found["columns"]["witnessed"]["unscored"]:
+        raise typer.Exit(3)
+
+
 def _known(column: str) -> Column:
     from evaluator.records import COLUMNS
 

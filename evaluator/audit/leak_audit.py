@@ -7,7 +7,6 @@ named by its place and kind, never quoted: the file may be published.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from bench.atomic import write_json
 from bench.errors import UsageError
+from bench.strict_json import read_json
 from bench.tree import file_sha256
-from evaluator.audit.leak_words import Secrets, Sign, directed_lines
+from evaluator.audit.leak_words import Secrets, Sign
 from evaluator.audit.trial_network import dataset_hosts, hosted_tools
 from evaluator.audit.trial_texts import Entry, Text, Unread, find_entry, given_texts, submission_texts, trial_texts
 from evaluator.cases import Case, Cases, read_cases
@@ -87,11 +87,14 @@ def audit_leaks(results: Path, progress: Progress = lambda _line: None) -> dict[
 
 
 def read_leak_audit(results: Path) -> dict[str, Any] | None:
-    """`leak_audit.json` of a results folder as it is; None where there is none, or it was made for other cases."""
+    """`leak_audit.json` of a results folder as it is; None where there is none, or it was made for other cases.
+
+    Raises DataError for a file that is no JSON.
+    """
     path = results / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_bytes())
+    found: dict[str, Any] = read_json(path)
     return found if found.get("cases_sha256") == f"sha256:{file_sha256(results / 'cases.json')}" else None
 
 
@@ -185,6 +188,6 @@ def _in_text(case: str, found: Text, secrets: Secrets) -> Iterator[Finding]:
         return
     if found.place.endswith(", its name") and is_named_like_a_rubric(found.text):
         yield Finding("rubric_name", found.place, "named like a rubric")
-    if spoken := directed_lines(found.text):
+    if spoken := secrets.directed_lines(case, found.text):
         where = ", ".join(map(str, spoken[:5])) + (" …" if len(spoken) > 5 else "")
         yield Finding("evaluator_directed", found.place, f"line {where} speaks to whoever evaluates")

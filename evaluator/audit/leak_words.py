@@ -69,6 +69,7 @@ class Secrets:
         self._own_numbers = own
         self._given: dict[str, set[int]] = {case: set() for case in criteria}
         self._given_names: dict[str, set[str]] = {case: set() for case in criteria}
+        self._given_lines: dict[str, set[str]] = {case: set() for case in criteria}
         looked_for = {self._keys[n] for n in range(len(parts)) if self._sentences.is_looked_for(n)}
         self.too_short = sorted(set(self._keys) - looked_for)
 
@@ -76,6 +77,7 @@ class Secrets:
         """Note what a text that the solver is given holds already."""
         self._given[case] |= {number for number, _ in self._matches(case, text)}
         self._given_names[case] |= {found.casefold() for _, found in _names(text)}
+        self._given_lines[case] |= {line.strip() for _, line in _spoken(text)}
 
     def given(self, case: str) -> list[int]:
         """Its criteria that its own material holds (whole, or a sentence of them)."""
@@ -103,6 +105,10 @@ class Secrets:
         )
         return list(found)
 
+    def directed_lines(self, case: str, text: str) -> list[int]:
+        """Lines (from 1) of a submission's text that speak to whoever evaluates it and are not the start's own."""
+        return [number for number, line in _spoken(text) if line.strip() not in self._given_lines[case]]
+
     def _matches(self, case: str, text: str) -> Iterator[tuple[int, Match]]:
         for reading in _all_readings(text):
             found = words(reading)
@@ -112,9 +118,9 @@ class Secrets:
                 yield match.sentence, match._replace(kind="verbatim" if match.score == 1.0 else "near")
 
 
-def directed_lines(text: str) -> list[int]:
-    """Lines (from 1) of a submission's text that speak to whoever evaluates it."""
-    return speaking_lines(_TALK_OF_PROMPTS.sub(" ", text))
+def _spoken(text: str) -> list[tuple[int, str]]:
+    listed = text.splitlines()
+    return [(number, listed[number - 1]) for number in speaking_lines(_TALK_OF_PROMPTS.sub(" ", text))]
 
 
 def _all_readings(text: str, depth: int = 0) -> Iterator[str]:

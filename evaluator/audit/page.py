@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bench.atomic import write_bytes
 from bench.errors import UsageError
-from evaluator.audit.design import FILE, Design, draw, write_design
+from evaluator.audit.design import FILE, Design, draw, read_design, write_design
 from evaluator.audit.frame import Judged, Judging, read_judging
 from evaluator.audit.html import Album, json_island, render
 from evaluator.records import Column, Replay, SubResult
@@ -75,7 +75,7 @@ def sample(results: list[Path], out: Path, *, column: Column, labels: int, seed:
         raise UsageError("a results folder is given twice; its criteria would be drawn twice")
     judgings = [read_judging(folder, column) for folder in results]
     design = draw(judgings, column, labels, seed, out)
-    if (out / FILE).is_file() and (out / FILE).read_bytes() and _other(out / FILE, design):
+    if (out / FILE).is_file() and read_design(out / FILE).audit != design.audit:
         raise UsageError(f"{out} holds another audit; labels of its page would be lost. Choose another folder")
     album = Album()
     questions = [_question(design, number, judgings, album) for number in range(len(design.items))]
@@ -87,12 +87,6 @@ def sample(results: list[Path], out: Path, *, column: Column, labels: int, seed:
     write_bytes(out / PAGE, page.encode("utf-8"))
     write_design(design, out / FILE)
     return Sampled(out / PAGE, out / FILE, design, album.left_out)
-
-
-def _other(path: Path, design: Design) -> bool:
-    from evaluator.audit.design import read_design
-
-    return read_design(path).audit != design.audit
 
 
 def _question(design: Design, number: int, judgings: list[Judging], album: Album) -> Question:
