@@ -1,8 +1,8 @@
 """Turns at opening a page: the part of a visit that keeps a processor busy.
 
-A visit is half a second of processor time to open and then mostly waiting. With more cases at a time than processors,
-pages would open slowly and a working application might look slow; with fewer, processors idle while witnesses wait for
-what does not come. So many cases run, and as many pages open at once as there are processors.
+A visit is half a second of processor time to open and then mostly waiting. With more cases at a time than
+processors, pages would open slowly and a working application might look slow; with fewer, processors idle while
+witnesses wait for what does not come. So many cases run, and as many pages open at once as there are processors.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _kind(judging: Judging) -> str:
 def _measured(rows: list[Row]) -> dict[str, Any]:
     decided = [(RANKS[true], RANKS[said]) for _, _, true, said in rows if said]
     ranks = np.array(decided, dtype=np.int64).reshape(-1, 2)
-    counted = Counter((true, said or "unscored") for _, _, true, said in rows)
+    counted: Counter[tuple[str, str]] = Counter((true, said or "unscored") for _, _, true, said in rows)
     kinds = sorted({kind for kind, *_ in rows})
     return {
         "criteria": len(rows),

@@ -83,7 +83,9 @@ class _Table:
                 np.array([RANKS[one[self.design.items[n].item]] for n in both], dtype=np.int64)
                 for one in (first, second)
             )
-            found = kappa(ours, theirs, 3, seed=self.design.seed, strata=self.strata[both], weights=self.weights[both])
+            found = kappa(
+                ours, theirs, 3, seed=self.design.seed, strata=self.strata[both], weights=self.weights[both]
+            )
             pairs.append({
                 "first": self.labels[a].labeller, "second": self.labels[b].labeller, "kappa": found.as_json()
             })  # fmt: skip
