@@ -11,8 +11,8 @@ _OF_CALLS = ("calls", "requests", "tokens", "cost_usd")
 
 
 def usages_of(record: Record) -> list[Record]:
-    """Every usage in a record: a trial tells it in `account`, a criterion and a seal in `usage` (a criterion one a
-    role), a single call beside its other fields."""
+    """Every usage in a record: a trial tells it in `account`, a criterion in `usage`, one a role, a single call
+    beside its other fields."""
     account = record.get("account")
     if isinstance(account, dict):
         record = account
