@@ -88,7 +88,7 @@ def test_judge_and_refuter_work_through_the_real_command_line(desk: Desk, claim:
     first, *_ = desk.bodies("claude-judge")
     assert {one["name"].removeprefix("mcp__judge__") for one in first["tools"]} == {
         "list_files", "read_file", "search", "diff", "open_page", "act", "snapshot", "find", "screenshot",
-        "page_log", "try_witness", "verdict",
+        "page_log", "compare", "measure", "media", "record", "touch", "try_witness", "verdict",
     }  # fmt: skip
     everything = json.dumps(desk.bodies("claude-judge"))
     assert "secret-agent" not in everything and "sk-test" not in everything
