@@ -89,10 +89,11 @@ class Remembering(Stage):
         purpose: Purpose,
         pictures: Path | None,
         inputs: dict[str, str] | None,
+        reference: dict[str, str] | None = None,
     ) -> Replay:
         key = (id(browser), witness.digest(), app, json.dumps(inputs or {}, sort_keys=True))
         if key not in self.seen:
-            self.seen[key] = super()._run(browser, witness, app, purpose, None, inputs)
+            self.seen[key] = super()._run(browser, witness, app, purpose, None, inputs, reference)
         return self.seen[key].model_copy(update={"purpose": purpose})
 
 

@@ -63,6 +63,7 @@ class Fault:
     `times` -1 means for ever. One of: `status` (with `retry_after`, `message`); `cut_after` events (the connection
     is reset); `hang` (headers, then nothing) with `after` events; `slow_s` before each event; `huge` bytes in one
     event; `encoding` (gzip, deflate) whatever was accepted; `split` bytes in a write; `no_usage`; `body` verbatim.
+    With `over_bytes` only calls whose body is longer.
     """
 
     at: int = 0
@@ -78,9 +79,11 @@ class Fault:
     encoding: str = ""
     split: int = 0
     no_usage: bool = False
+    over_bytes: int = 0
 
-    def strikes(self, number: int) -> bool:
-        return number >= self.at and (self.times < 0 or number < self.at + self.times)
+    def strikes(self, number: int, length: int) -> bool:
+        due = number >= self.at and (self.times < 0 or number < self.at + self.times)
+        return due and length > self.over_bytes
 
 
 @dataclass
@@ -114,10 +117,10 @@ class Scenario:
             models=told.get("models", []),
         )
 
-    def next_fault(self) -> Fault:
-        """The fault of this call, if there is one; counts the call."""
+    def next_fault(self, length: int) -> Fault:
+        """The fault of this call, whose body has `length` bytes, if there is one; counts the call."""
         number, self.calls = self.calls, self.calls + 1
-        return next((fault for fault in self.faults if fault.strikes(number)), Fault())
+        return next((fault for fault in self.faults if fault.strikes(number, length)), Fault())
 
     def reply(self, raw: bytes, assistant_messages: int, offered: list[Offered]) -> list[Part]:
         """The parts of the turn that this request is at; a call that has no tool to go to becomes a text."""

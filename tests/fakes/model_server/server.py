@@ -133,7 +133,7 @@ class ModelApp:
         scenario = choose(stage.scenarios, model, raw)
         if scenario.models and model not in scenario.models:
             return web.json_response(protocol.error(404, f"The model {model!r} does not exist"), status=404)
-        fault = scenario.next_fault()
+        fault = scenario.next_fault(len(raw))
         if fault.status:
             headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
             told = protocol.error(fault.status, fault.message or f"scripted {fault.status}")
