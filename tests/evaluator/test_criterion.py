@@ -160,7 +160,8 @@ def test_a_witness_that_compares_gets_what_the_start_shows_with_the_same_inputs(
         return Replay(app=app, purpose=purpose, outcome="failed" if app == "start" else "held", readings=readings)
 
     monkeypatch.setattr("evaluator.criterion.run_witness", run)
-    running = SimpleNamespace(submission=None, start=None, start_seen=StartReplays(tmp_path / "seen", "key"))
+    seen = StartReplays(tmp_path / "seen", "key")
+    running = SimpleNamespace(submission=SimpleNamespace(), start=SimpleNamespace(), start_seen=seen)
     stage = Stage(cast(Any, running), tmp_path, tmp_path / "evidence")
     stage.run(program, "a", "propose")
     stage.run(program, "a", "vary", {"n": "2"})

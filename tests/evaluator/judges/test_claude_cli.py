@@ -115,7 +115,9 @@ def test_c98_what_is_too_long_is_told_again_in_a_new_session_with_less_in_it(
     ]})  # fmt: skip
     record = judged(desk, chat("claude-judge"))
     assert (record.outcome, record.verdict, record.reason) == ("ok", "PASS", "")
-    first, failed, *later = desk.bodies("claude-judge")  # whether the refused call is sent twice depends on the moment
+    first, failed, *later = desk.bodies(
+        "claude-judge"
+    )  # whether the refused call is sent twice depends on the moment
     again = next(one for one in later if session_of(one) != session_of(first))
     assert len(json.dumps(again)) < len(json.dumps(failed))
     assert "You called read_file" in json.dumps(again)

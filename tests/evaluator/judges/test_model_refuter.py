@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from judge_desk import BROKEN, HELD, START, SUBMISSION, Desk, write_tree
 
 from evaluator.judges.model.fences import Fence, speaking_lines
 from evaluator.judges.model.settings import Caps
+from evaluator.report.citations import Sources
 from evaluator.report.criteria import _part
 from evaluator.report.pictures import Shelf
+from evaluator.report.put import Site
 
 Claim = Callable[..., dict[str, Any]]
 WITH_INPUTS = {
@@ -151,18 +154,17 @@ def test_the_refuter_sees_claim_and_witness_and_nothing_of_the_judge_s_reasons(d
 
 
 def test_the_report_shows_what_judge_and_refuter_said_and_what_the_counter_witness_did(
-    desk: Desk, claim: Claim
+    desk: Desk, claim: Claim, tmp_path: Path
 ) -> None:
     cited = [{"path": "app.js", "quote": "sum + item.price"}]
     play(desk, [claim(citations=cited)], refute("downgrade", counter=HELD))
     record = desk.judged(refuter=True)
-    [part] = [_part(sub, record, desk.stage.results, Shelf()) for sub in record.sub_requirements]
-    assert part.said == [
-        ("Judge", "I saw it."),
-        ("app.js:2", "sum + item.price"),
-        ("Refuter", "downgrade: I looked."),
-    ]
-    assert [(run.what.startswith("The refuter's counter-witness"), run.as_required) for run in part.replays[-2:]] == [
+    shelf = Shelf(Site(tmp_path / "index.html"))
+    [part] = [_part(sub, record, desk.stage.results, shelf, Sources(None)) for sub in record.sub_requirements]
+    assert (part.judge, [cited.place for cited in part.citations]) == ("I saw it.", ["app.js:2"])
+    assert part.refuted is not None
+    assert (part.refuted.outcome, part.refuted.reason) == ("downgrade", "I looked.")
+    assert [(run.what.startswith("The refuter's counter-witness"), run.as_required) for run in part.runs[-2:]] == [
         (True, False)
     ] * 2
 
