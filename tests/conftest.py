@@ -10,15 +10,30 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
+AGENTS = "tests/harness/agents/"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file runs in one worker; so does the folder of agents, whose trials share one stage."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByPlace(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return AGENTS if path.startswith(AGENTS) else path
+
+    return ByPlace(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with long suites first: where several files run at once, none of them is begun last."""
-    long = {item.path for item in items if item.get_closest_marker("slow")}
+    long = {item.path for item in items if item.get_closest_marker("slow") or item.nodeid.startswith(AGENTS)}
     items.sort(key=lambda item: item.path not in long)
 
 
