@@ -16,7 +16,10 @@ import yaml
 from bench.journal import of_type, read_journal
 from sandboxes.reap import leftovers
 
-pytestmark = pytest.mark.docker
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.alone,
+]  # what a dead run left is looked at, and any other run removes it
 REPOSITORY = Path(__file__).parent.parent
 
 

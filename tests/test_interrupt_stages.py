@@ -22,7 +22,11 @@ from sandboxes.images import image_tag
 from sandboxes.reap import leftovers, reap
 from sandboxes.sandbox import SandboxSpec
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.slow,
+    pytest.mark.alone,
+]  # what a dead run left is looked at, and any other run removes it
 REPOSITORY = Path(__file__).parent.parent
 CREATE = r"POST .*/containers/create\?name=cdb-solver"
 STAGES = {

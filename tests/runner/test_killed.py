@@ -50,6 +50,7 @@ def phase_of(folder: Path) -> str:
     return "judge" if len(judged) < 2 else "score"
 
 
+@pytest.mark.alone  # looks at what dead runs left, and kills by the clock
 def test_c116_killed_at_forty_random_points_a_run_ends_with_the_same_scores(
     small_run: Callable[..., Path], run_cdb: RunCdb, tmp_path: Path
 ) -> None:

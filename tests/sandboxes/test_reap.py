@@ -15,6 +15,8 @@ from sandboxes.engine import engine
 from sandboxes.images import image_tag
 from sandboxes.owner import OWNER, Owner, host, parse_owner, start_time, this_process
 
+pytestmark = pytest.mark.alone  # what a dead run left is looked at, and any other run removes it
+
 
 def test_an_owner_reads_back_as_it_was_written():
     me = this_process()
