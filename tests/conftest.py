@@ -55,11 +55,14 @@ def own_cache(shared_tmp: Path) -> None:
     os.environ.setdefault("CDB_CACHE", str(cache))
 
 
-@pytest.fixture(autouse=True)
-def _alone(request: pytest.FixtureRequest, shared_tmp: Path) -> Iterator[None]:
-    """A test marked `alone` runs while no other worker runs one: it measures the machine."""
-    with _held(shared_tmp / "alone.lock", request.node.get_closest_marker("alone") is not None):
-        yield
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """A test marked `alone` runs while no other worker runs one, its fixtures included; waiting is no test's time."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    lock = Path(item.config.option.basetemp).parent / "alone.lock"  # the run's own folder: a worker's lies in it
+    with _held(lock, item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @contextmanager
