@@ -294,10 +294,10 @@ def test_one_trial_by_hand_as_the_documents_say(play: Play, model: ModelServer, 
         told = json.loads(process.stdout.readline())
         raw = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 5, "messages": []}).encode()
         request = urllib.request.Request(told["base_url"] + MESSAGES, raw, {"x-api-key": told["token"]})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             assert answer.status == 200
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(60)
         process.stdout.close()
     assert json.loads((tmp_path / "seen/gateway.json").read_text())["calls"] == 1
