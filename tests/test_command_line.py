@@ -18,7 +18,7 @@ RunCdb = Callable[..., "subprocess.CompletedProcess[str]"]
         (["dataset", "extract", "{tmp}", "--out", "{tmp}/out"], 2, "no release"),
         (["prepare", "--dataset", "{tmp}", "--submissions", "{tmp}", "--out", "{tmp}/o"], 2, "no cases/ folder"),
         (["judge", "--cases", "{tmp}/cases.json", "--out", "{tmp}/r", "--model", "recorded"], 2, "cdb prepare"),
-        (["judge", "--cases", "{tmp}/file", "--out", "{tmp}/r", "--model", "opus"], 2, "'opus'"),
+        (["judge", "--cases", "{tmp}/file", "--out", "{tmp}/r", "--model", "no judge"], 2, "'no judge'"),
         (["score", "--cases", "{tmp}/file", "--results", "{tmp}/file", "--out", "{tmp}/s"], 1, "{tmp}/file"),
         (["seal", "{tmp}/nowhere"], 2, "no folder"),
         (["seal", "{tmp}/file"], 2, "no folder"),
