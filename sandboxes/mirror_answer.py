@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
 from typing import BinaryIO, NamedTuple
+from urllib.parse import quote
 
 from aiohttp import web
+
+from sandboxes.mirror_store import Store
+from sandboxes.mirror_upstream import Upstream
 
 HEADER = "x-cdb-mirror"
 """Carried by an answer that is not the registry's own: `missing`, `outage` or `refused`."""
@@ -62,3 +69,31 @@ class Log:
         }  # fmt: skip
         self._file.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
         self._file.flush()
+
+
+class RegistryApp(ABC):
+    """Handles requests for one registry. One per process and registry; every answer goes to `log`.
+
+    `fresh_s`: a kept document older than this is asked for again."""
+
+    def __init__(self, upstream: Upstream, store: Store, log: Log, *, fresh_s: float) -> None:
+        self._upstream = upstream
+        self._store = store
+        self._log = log
+        self._fresh_s = fresh_s
+        # One fetch at a time per document or file: later callers find it kept.
+        self._fetching: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def application(self) -> web.Application:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        return app
+
+    @abstractmethod
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request and write its line of the log."""
+
+
+def own_address(request: web.Request, client: str) -> str:
+    """The mirror as the caller `client` ("" for one without a name) addresses it, with a slash at the end."""
+    return f"http://{request.host}/" + (f"~{quote(client)}/" if client else "")

@@ -21,16 +21,14 @@ import binascii
 import json
 import re
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from aiohttp import web
 
-from sandboxes.mirror_answer import Log, Served, fault
-from sandboxes.mirror_store import Store
-from sandboxes.mirror_upstream import Digests, Missing, Outage, Upstream
+from sandboxes.mirror_answer import RegistryApp, Served, fault, own_address
+from sandboxes.mirror_upstream import Digests, Missing, Outage
 
 PLACEHOLDER = "cdb-mirror:/"
 """Stands for the mirror's own address in kept documents; the address differs from caller to caller."""
@@ -76,26 +74,13 @@ def parse(method: str, raw_path: str) -> Ask:
     return Ask(client, "refused", item="no package, version or tarball is named by this path")
 
 
-class MirrorApp:
-    """Handles requests. One per process; every answer goes to `log`."""
-
-    def __init__(self, upstream: Upstream, store: Store, log: Log, *, fresh_s: float) -> None:
-        self._upstream = upstream
-        self._store = store
-        self._log = log
-        self._fresh_s = fresh_s
-        # One fetch at a time per document or file: later callers find it kept.
-        self._fetching: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    def application(self) -> web.Application:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        return app
+class MirrorApp(RegistryApp):
+    """Answers for npm packages."""
 
     async def _handle(self, request: web.Request) -> web.Response:
         began = time.monotonic()
         ask = parse(request.method, request.rel_url.raw_path)
-        base = f"http://{request.host}/" + (f"~{quote(ask.client)}/" if ask.client else "")
+        base = own_address(request, ask.client)
         served = await self._serve(ask, abbreviated=ABBREVIATED in request.headers.get("Accept", ""))
         body = served.body
         if ask.kind in {"package", "version"} and served.status == 200:

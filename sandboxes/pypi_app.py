@@ -17,7 +17,6 @@ import hashlib
 import json
 import re
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +24,8 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 
-from sandboxes.mirror_answer import Log, Served, fault
-from sandboxes.mirror_store import Store
-from sandboxes.mirror_upstream import Missing, Outage, Upstream
+from sandboxes.mirror_answer import RegistryApp, Served, fault, own_address
+from sandboxes.mirror_upstream import Missing, Outage
 from sandboxes.pypi_pages import (
     FILE,
     JSON,
@@ -81,21 +79,8 @@ def _is_name(name: str) -> bool:
     return len(name) <= LONGEST_NAME and NAME.match(name) is not None
 
 
-class PypiApp:
-    """Handles requests. One per process; every answer goes to `log`."""
-
-    def __init__(self, upstream: Upstream, store: Store, log: Log, *, fresh_s: float) -> None:
-        self._upstream = upstream
-        self._store = store
-        self._log = log
-        self._fresh_s = fresh_s
-        # One fetch at a time per page or file: later callers find it kept.
-        self._fetching: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    def application(self) -> web.Application:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        return app
+class PypiApp(RegistryApp):
+    """Answers for Python packages."""
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         began = time.monotonic()
@@ -124,7 +109,7 @@ class PypiApp:
 
     async def _page(self, ask: Ask, request: web.Request) -> Served:
         files, cache, note = await self._listed(ask.name)
-        base = f"http://{request.host}/" + (f"~{quote(ask.client)}/" if ask.client else "") + f"files/{ask.name}/"
+        base = f"{own_address(request, ask.client)}files/{ask.name}/"
         form = chosen_form(request.headers.get("Accept", ""))
         write = write_json if form == JSON else write_html
         return Served(200, write(ask.name, files, lambda file: base + quote(file)), cache, form, note=note)

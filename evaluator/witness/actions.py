@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -140,16 +140,12 @@ class WaitFor(Part):
 class Emulate(Part):
     """What the browser tells the page of its user and device from here on: colours, motion, paper, no network."""
 
+    ONE_OF: ClassVar = ("color_scheme", "reduced_motion", "media", "offline")
     do: Literal["emulate"]
     color_scheme: Literal["light", "dark"] | None = None
     reduced_motion: bool | None = None
     media: Literal["screen", "print"] | None = None
     offline: bool | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("color_scheme", "reduced_motion", "media", "offline"))
-        return self
 
 
 class AnswerDialogs(Part):

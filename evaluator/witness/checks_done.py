@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from evaluator.witness.actions import Action
-from evaluator.witness.parts import Amount, NumberCheck, Part, Pattern, Polled, Text, Words, require_one_of
+from evaluator.witness.parts import Amount, NumberCheck, Part, Pattern, Polled, Text, Words
 from evaluator.witness.targets import Target
 
 
 class CsvContent(Part):
     """A table in a file: the first row names the columns; commas, semicolons or tabs between, RFC 4180."""
 
+    ONE_OF: ClassVar = ("columns", "rows", "row_contains")
     columns: list[Words] | None = Field(default=None, min_length=1, max_length=50)
     """Must all be there, in this order; others may stand between."""
     rows: NumberCheck | None = None
     row_contains: list[Text] | None = Field(default=None, min_length=1, max_length=50)
     """One row has a cell with each of these, as a whole."""
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("columns", "rows", "row_contains"))
-        return self
-
 
 class JsonContent(Part):
     """A value in a JSON file, found by `at`: names and positions joined by dots; without it the whole."""
 
+    ONE_OF: ClassVar = ("at", "equals", "contains", "count")
     at: Words | None = None
     equals: Text | float | bool | None = None
     contains: Words | None = None
     count: NumberCheck | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("at", "equals", "contains", "count"))
-        return self
 
 
 class StorageCheck(Polled):
@@ -70,16 +62,12 @@ class DownloadCheck(Polled):
 class ClipboardCheck(Polled):
     """What the page puts on the clipboard through the action `after`; the clipboard is emptied before it."""
 
+    ONE_OF: ClassVar = ("equals", "contains", "matches")
     expect: Literal["clipboard"]
     after: Action
     equals: Text | None = None
     contains: Words | None = None
     matches: Pattern | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "contains", "matches"))
-        return self
 
 
 class DialogCheck(Polled):
@@ -101,6 +89,7 @@ class MediaCheck(Polled):
     Without a target any one of the page, also one that is in no document (`new Audio()`). `captions`: a text track
     is shown."""
 
+    ONE_OF: ClassVar = ("state", "time", "duration", "volume", "rate", "muted", "loop", "captions", "source_contains")
     expect: Literal["media"]
     target: Target | None = None
     state: Literal["playing", "paused", "ended", "has_frames", "has_audio"] | None = None
@@ -112,12 +101,6 @@ class MediaCheck(Polled):
     loop: bool | None = None
     captions: bool | None = None
     source_contains: Words | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        said = ("state", "time", "duration", "volume", "rate", "muted", "loop", "captions", "source_contains")
-        require_one_of(self, said)
-        return self
 
 
 class CompareCheck(Polled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,7 @@ from evaluator.witness.targets import Target
 class TextCheck(Polled):
     """The visible text of the target, white space folded, capitals as they are."""
 
+    ONE_OF: ClassVar = ("equals", "contains", "matches", "not_contains", "number")
     expect: Literal["text"]
     target: Target
     equals: Text | None = None
@@ -33,15 +34,11 @@ class TextCheck(Polled):
     not_contains: Words | None = None
     number: NumberCheck | None = None
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "contains", "matches", "not_contains", "number"))
-        return self
-
 
 class ValueCheck(Polled):
     """What a field holds; for a drop-down list its value or the chosen option's label."""
 
+    ONE_OF: ClassVar = ("equals", "contains", "matches", "number")
     expect: Literal["value"]
     target: Target
     equals: Text | None = None
@@ -49,26 +46,17 @@ class ValueCheck(Polled):
     matches: Pattern | None = None
     number: NumberCheck | None = None
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "contains", "matches", "number"))
-        return self
-
 
 class CountCheck(Polled):
     """How many visible elements match (all elements with `hidden_too`)."""
 
+    ONE_OF: ClassVar = ("equals", "at_least", "at_most")
     expect: Literal["count"]
     target: Target
     equals: Amount | None = None
     at_least: Amount | None = None
     at_most: Amount | None = None
     hidden_too: bool = False
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "at_least", "at_most"))
-        return self
 
 
 class StateCheck(Polled):
@@ -81,15 +69,11 @@ class StateCheck(Polled):
 class UrlCheck(Polled):
     """The address from its path on (`/list?page=2#top`), without scheme and host."""
 
+    ONE_OF: ClassVar = ("equals", "contains", "matches")
     expect: Literal["url"]
     equals: Text | None = None
     contains: Words | None = None
     matches: Pattern | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "contains", "matches"))
-        return self
 
 
 class AttributeCheck(Polled):
@@ -109,6 +93,7 @@ class StyleCheck(Polled):
 
     Colours are compared as colours, however they are written."""
 
+    ONE_OF: ClassVar = ("equals", "not_equals", "contains", "number")
     expect: Literal["style"]
     target: Target
     property: Property
@@ -118,17 +103,13 @@ class StyleCheck(Polled):
     contains: Words | None = None
     number: NumberCheck | None = None
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "not_equals", "contains", "number"))
-        return self
-
 
 class BoxCheck(Polled):
     """Where an element is and how large, by itself or beside another one (`relation`, `gap` and `of`). In CSS px.
 
     `ratio` is width divided by height; `gap` the free space between the two, negative where they overlap."""
 
+    ONE_OF: ClassVar = ("relation", "width", "height", "x", "y", "ratio", "gap")
     expect: Literal["box"]
     target: Target
     relation: (
@@ -161,8 +142,7 @@ class BoxCheck(Polled):
     gap: NumberCheck | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("relation", "width", "height", "x", "y", "ratio", "gap"))
+    def _fits_together(self) -> Self:
         if (self.relation is None and self.gap is None) != (self.of is None):
             raise ValueError("relation and of go together, and gap and of")
         return self
@@ -189,6 +169,7 @@ class EachCheck(Polled):
 
     What is looked at is the text, or `what`. `same`: all alike; `distinct`: no two alike."""
 
+    ONE_OF: ClassVar = ("equals", "contains", "not_contains", "matches", "number", "same", "distinct")
     expect: Literal["each"]
     target: Target
     what: Literal["text", "attribute", "style", "width", "height", "x", "y"] = "text"
@@ -203,8 +184,7 @@ class EachCheck(Polled):
     distinct: Literal[True] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "contains", "not_contains", "matches", "number", "same", "distinct"))
+    def _fits_together(self) -> Self:
         require_what(self.what, attribute=self.attribute, style=self.property)
         return self
 
@@ -231,7 +211,7 @@ class ImageCheck(Polled):
     at_most: float | None = Field(default=None, ge=0, le=1)
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _fits_together(self) -> Self:
         require_one_of(self, ("reference", "of"), at_most_one=True)
         require_one_of(self, ("at_least", "at_most"))
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -29,6 +29,14 @@ class Part(BaseModel):
     """Base of everything in a witness: unknown fields are errors, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+    ONE_OF: ClassVar[tuple[str, ...]] = ()
+    """Fields of which at least one must be given; none for a part that says something by itself."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.ONE_OF:
+            require_one_of(self, self.ONE_OF)
+        return self
 
 
 def _is_pattern(value: str) -> str:
@@ -84,15 +92,11 @@ def require_what(what: str | None, *, attribute: str | None, style: str | None) 
 class NumberCheck(Part):
     """What a number must be. `equals` allows `tolerance` (default 0) either way."""
 
+    ONE_OF: ClassVar = ("equals", "at_least", "at_most")
     equals: Amount | None = None
     at_least: Amount | None = None
     at_most: Amount | None = None
     tolerance: float = Field(default=0, ge=0)
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        require_one_of(self, ("equals", "at_least", "at_most"))
-        return self
 
 
 class Point(Part):
