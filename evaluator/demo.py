@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from bench.errors import CdbError
 from bench.pool import stopping_on_signals
@@ -61,83 +62,118 @@ def run_demo(out: Path | None, *, concurrency: int, progress: Progress) -> DemoR
         raise CdbError(f"{folder} is not empty; choose another --out")
     steps = _Steps(folder, progress)
     release = make_sample_release(folder / "release")
-    steps.run("verify the release", ["dataset", "verify", str(release)])
-    steps.run("extract it", ["dataset", "extract", str(release), "--out", str(folder / "work")])
-    for agent in AGENTS:
-        steps.run(
-            f"solve with the recorded agent {agent}",
-            ["solve", "--dataset", str(folder / "work/solver-inputs"), "--agent", f"replay-{agent}",
-             "--out", str(folder / "runs"), "--concurrency", str(concurrency)],
-        )  # fmt: skip
-    agents = {agent: _evaluate(agent, folder, steps, concurrency) for agent in AGENTS}
+    steps.run(Step("verify the release", ["dataset", "verify", str(release)]))
+    steps.run(Step("extract it", ["dataset", "extract", str(release), "--out", str(folder / "work")]))
+    shared = -(-concurrency // 2)  # what two or more that run together may each do at a time
+    entries = {agent: _Entry(agent, folder) for agent in AGENTS}
+    first, *others = entries.values()
+    steps.run(*(entry.solve(shared) for entry in entries.values()))
+    steps.run(*(entry.prepare() for entry in entries.values()))
+    steps.run(first.judge(concurrency))  # sees every start application for all of them
+    steps.run(first.score(), *(entry.judge(shared) for entry in others))
+    steps.run(*(entry.score() for entry in others))
     report = folder / "report" / "index.html"
-    results = [str(folder / "results" / agent) for agent in AGENTS]
-    steps.run("write the report", ["report", *results, "--out", str(report), "--title", "Sample release"])
+    results = [str(entry.results) for entry in entries.values()]
+    steps.run(Step("write the report", ["report", *results, "--out", str(report), "--title", "Sample release"]))
+    agents = {agent: entry.scores() for agent, entry in entries.items()}
     return DemoResult(report.resolve(), agents, round(time.monotonic() - began, 1))
 
 
-def _evaluate(agent: str, folder: Path, steps: _Steps, concurrency: int) -> dict[str, Any]:
-    submissions = folder / "runs" / f"{agent}__none__1" / "submissions"
-    prepared, results = folder / "evaluation" / agent, folder / "results" / agent
-    inputs = folder / "work/evaluation-inputs"
-    steps.run(
-        f"prepare {agent}",
-        ["prepare", "--dataset", str(inputs), "--submissions", str(submissions), "--out", str(prepared)],
-    )
-    cases = ["--cases", str(prepared / "cases.json")]
-    steps.run(
-        f"judge {agent}",
-        [
-            "judge",
-            *cases,
-            "--out",
-            str(results),
-            "--model",
-            "recorded",
-            "--concurrency",
-            str(concurrency),
-            "--start-replays",
-            str(folder / "start"),
-        ],
-    )
-    scores = results / "scores.json"
-    steps.run(f"score {agent}", ["score", *cases, "--results", str(results / "journal.jsonl"), "--out", str(scores)])
-    found = json.loads(scores.read_text(encoding="utf-8"))
-    means = {metric: found["columns"][found["headline"]][metric]["mean"] for metric in METRICS}
-    coverage = found["coverage"]
-    return {**means, "coverage": f"{coverage['tasks_scored']}/{coverage['tasks']}"}
+@dataclass(frozen=True)
+class Step:
+    """A verb with its arguments, and what it is called."""
+
+    what: str
+    verb: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One recorded agent's way through the demo, each step with the options a user would give."""
+
+    agent: str
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results" / self.agent
+
+    @property
+    def _cases(self) -> list[str]:
+        return ["--cases", str(self.folder / "evaluation" / self.agent / "cases.json")]
+
+    def solve(self, concurrency: int) -> Step:
+        inputs, out = str(self.folder / "work/solver-inputs"), str(self.folder / "runs")
+        which = ["--agent", f"replay-{self.agent}", "--out", out, "--concurrency", str(concurrency)]
+        return Step(f"solve with the recorded agent {self.agent}", ["solve", "--dataset", inputs, *which])
+
+    def prepare(self) -> Step:
+        submissions = self.folder / "runs" / f"{self.agent}__none__1" / "submissions"
+        inputs, out = self.folder / "work/evaluation-inputs", self.folder / "evaluation" / self.agent
+        which = ["--dataset", str(inputs), "--submissions", str(submissions), "--out", str(out)]
+        return Step(f"prepare {self.agent}", ["prepare", *which])
+
+    def judge(self, concurrency: int) -> Step:
+        how = ["--model", "recorded", "--concurrency", str(concurrency), "--start-replays", str(self.folder / "start")]
+        return Step(f"judge {self.agent}", ["judge", *self._cases, "--out", str(self.results), *how])
+
+    def score(self) -> Step:
+        journal, out = self.results / "journal.jsonl", self.results / "scores.json"
+        return Step(f"score {self.agent}", ["score", *self._cases, "--results", str(journal), "--out", str(out)])
+
+    def scores(self) -> dict[str, Any]:
+        found = json.loads((self.results / "scores.json").read_text(encoding="utf-8"))
+        means = {metric: found["columns"][found["headline"]][metric]["mean"] for metric in METRICS}
+        coverage = found["coverage"]
+        return {**means, "coverage": f"{coverage['tasks_scored']}/{coverage['tasks']}"}
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Runs verbs as child processes, their output to a log, their progress passed on."""
+    """Runs verbs as child processes, their output to a log, their progress passed on line by line."""
 
     folder: Path
     progress: Progress
 
-    def run(self, what: str, verb: Sequence[str]) -> None:
-        self.progress(f"— {what}")
+    def run(self, *steps: Step) -> None:
+        """Run these together. Raises StepFailed for the first that fails, after ending the others."""
+        self.progress("— " + "; ".join(step.what for step in steps))
         began = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cdb", *verb], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="backslashreplace",
-        )  # fmt: skip
+        with (self.folder / "demo.log").open("a", encoding="utf-8") as log, ThreadPoolExecutor(len(steps)) as readers:
+            running = {step.what: _begin(step) for step in steps}
+
+            def end_all() -> None:
+                for process in running.values():
+                    process.terminate()
+
+            with stopping_on_signals(end_all) as stop:
+                told = {readers.submit(self._pass_on, step, running[step.what], log, len(steps) > 1) for step in steps}
+                failed = next((f.result() for f in as_completed(told) if f.result()), None)
+                if failed:
+                    end_all()
+            stop.raise_if_set()
+        if failed:
+            raise failed
+        self.progress(f"  took {time.monotonic() - began:.1f} s")
+
+    def _pass_on(self, step: Step, process: subprocess.Popen[str], log: TextIO, named: bool) -> StepFailed | None:
+        """Pass a step's output on until it ends; how it failed, if it did. `named`: each line says whose it is."""
         last = ""
         assert process.stdout is not None
-        with (
-            stopping_on_signals(process.terminate) as stop,
-            (self.folder / "demo.log").open("a", encoding="utf-8") as log,
-        ):
-            for line in process.stdout:
-                log.write(line)
-                log.flush()
-                self.progress("  " + line.rstrip())
-                last = line.strip()
-            process.wait()
-        stop.raise_if_set()
-        if code := process.wait():
-            raise StepFailed(
-                code, f"`cdb {' '.join(verb)}` ended with {code}: {last}; the whole log: {self.folder / 'demo.log'}"
-            )
-        self.progress(f"  took {time.monotonic() - began:.1f} s")
+        for line in process.stdout:
+            log.write(line)
+            log.flush()
+            self.progress("  " + (f"{step.what}: " if named else "") + line.rstrip())
+            last = line.strip()
+        if not (code := process.wait()):
+            return None
+        where = f"the whole log: {self.folder / 'demo.log'}"
+        return StepFailed(code, f"`cdb {' '.join(step.verb)}` ended with {code}: {last}; {where}")
+
+
+def _begin(step: Step) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cdb", *step.verb], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="backslashreplace",
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.errors import InfraError
 from evaluator.browser import Answers, AppBrowser
+from evaluator.replay.seen import teach
 from evaluator.serve import ServedApp
 from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag
@@ -71,6 +72,7 @@ def playwright_driver() -> Iterator[Playwright]:
     except (PlaywrightError, OSError) as error:
         raise InfraError(f"Playwright's driver did not start: {error}") from error
     try:
+        teach(driver)
         yield driver
     finally:
         driver.stop()

@@ -185,6 +185,8 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "cdb-static"
     sys_version = ""
     timeout = IDLE_S
+    disable_nagle_algorithm = True
+    """Headers and body are two writes: held back, the second waits up to 40 ms for the first one's receipt."""
     server: StaticServer
 
     def do_GET(self) -> None:

@@ -29,6 +29,7 @@ from bench.errors import CdbError, UsageError
 from evaluator.browser import AppBrowser
 from evaluator.records import Purpose, Replay
 from evaluator.replay import run_witness
+from evaluator.replay.seen import teach
 from evaluator.static_server import StaticServer, make_site
 from evaluator.witness import Witness, WitnessError, load_witness
 
@@ -132,6 +133,7 @@ def local_browser(address: str) -> Iterator[AppBrowser]:
     if chromium is None:
         raise UsageError("no Chromium found: install the package chromium or set CDB_CHROMIUM to its path")
     with sync_playwright() as playwright:
+        teach(playwright)
         browser = playwright.chromium.launch(
             executable_path=chromium, chromium_sandbox=os.geteuid() != 0, args=CHROMIUM_ARGS
         )

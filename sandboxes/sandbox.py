@@ -200,7 +200,9 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
         log: str = "/tmp/spawn.log",
     ) -> None:
-        """Start `argv` in the background inside the container, output to `log` inside it."""
+        """Start `argv` in the background inside the container, output to `log` inside it.
+
+        Returns before the command has begun: `log` may not be there yet."""
 
     def read_file(self, path: str, *, max_bytes: int = 1 * MIB) -> bytes:
         """The last `max_bytes` of a file inside the container, through the archive API.

@@ -13,6 +13,9 @@ if [ "$(id -u)" = 0 ]; then
 else
     STATE=${XDG_STATE_HOME:-$HOME/.local/state}/cdb
 fi
+# Every step is a process of its own: without compiled modules each would compile two seconds' worth again.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=${PYTHONPYCACHEPREFIX:-$VENV/pycache}
 ENGINE_OURS=    # how this very process started the engine: systemd, service or daemon; empty when it did not
 
 say() { printf '%s\n' "cdb: $*" >&2; }

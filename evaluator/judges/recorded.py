@@ -69,14 +69,17 @@ class RecordedJudge:
         recorded = self.witnesses(case.case)
         if not any(key[0] == criterion.criterion_index for key in recorded):
             raise JudgeError(f"no recorded witness for criterion {criterion.criterion_index} of {case.case}")
-        claims = []
-        for sub in plan.sub_requirements:
+        claims: dict[str, Claim] = {}
+        lost = False
+        for sub in sorted(plan.sub_requirements, key=lambda sub: not sub.core):
             witness = recorded.get((criterion.criterion_index, sub.id))
-            if witness is None:
-                claims.append(Claim(sub.id, holds=False, witness=None))
-                continue
-            claims.append(tried(sub.id, witness, attempt))
-        return Proposal(tuple(claims))
+            if witness is None or lost:
+                why = "not tried: a core part is not met, which decides the criterion" if lost else ""
+                claims[sub.id] = Claim(sub.id, holds=False, witness=None, reason=why)
+            else:
+                claims[sub.id] = tried(sub.id, witness, attempt)
+            lost = lost or (sub.core and not claims[sub.id].holds)
+        return Proposal(tuple(claims[sub.id] for sub in plan.sub_requirements))
 
     def witnesses(self, case: str) -> dict[tuple[int, str], Witness]:
         """A case's witnesses by criterion and sub-requirement. Raises JudgeError when there are none."""

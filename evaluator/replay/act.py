@@ -13,7 +13,8 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from evaluator.browser import LOAD_TIMEOUT_MS
 from evaluator.replay.readings import first_number, fold, plain
-from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
+from evaluator.replay.seen import only_seen
+from evaluator.replay.stage import READ_MS, NotShown, Stage
 from evaluator.witness import Action, Target
 from evaluator.witness import actions as a
 from evaluator.witness.parts import Point
@@ -23,7 +24,6 @@ _EXACT_CLOCK_MS = 600_000
 _WHEEL_FAR = 1_000_000
 _STYLE = "(element, property) => getComputedStyle(element).getPropertyValue(property)"
 POLL_MS = 50
-MOST_LOOKED_AT = 20
 _CLEAR = """async () => {
   localStorage.clear(); sessionStorage.clear();
   for (const one of await indexedDB.databases()) indexedDB.deleteDatabase(one.name);
@@ -228,9 +228,9 @@ def _wait_for(stage: Stage, step: a.WaitFor) -> None:
     """Raises NotShown when the time is over; a hidden element counts as gone when none of its matches is seen."""
     began, limit_s = time.monotonic(), step.within_ms / 1000
     while True:
-        seen = [one for one in stage.all(step.target, visible=True).all()[:MOST_LOOKED_AT] if is_seen(one)]
+        seen = only_seen(stage.all(step.target, visible=True)).count()
         stage.visit.answered_at = time.monotonic()
-        if bool(seen) == (step.state == "visible"):
+        if (seen > 0) == (step.state == "visible"):
             return
         if time.monotonic() - began >= limit_s:
             raise NotShown(f"it was still {'there' if seen else 'not there'} after {step.within_ms} ms")

@@ -22,7 +22,7 @@ _READ = """(elements, [what, name]) => elements.map(e => {
 })"""
 _SIGN_WITHIN = re.compile(r"\S[-+/]\S")
 """A date, a telephone number: no arithmetic, which has spaces around its signs."""
-_CHOSEN = "e => e.tagName === 'SELECT' ? [...e.selectedOptions].map(o => o.label).join(', ') : null"
+_CHOSEN = "e => [...e.selectedOptions].map(o => o.label).join(', ')"
 
 
 def text(stage: Stage, check: c.TextCheck) -> Finding:
@@ -202,5 +202,7 @@ def field_values(found: Locator) -> list[str]:
         if "Node is not an" in error.message:
             raise NotShown("the element is no field and holds no value") from None
         raise
+    if not found.locator("xpath=self::select").count():
+        return [held]
     chosen = found.evaluate(_CHOSEN, timeout=READ_MS)
-    return [held] if chosen in (None, held) else [held, chosen]
+    return [held] if chosen == held else [held, chosen]

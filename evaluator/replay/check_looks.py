@@ -10,7 +10,8 @@ from playwright.sync_api import FloatRect, Locator
 from evaluator.replay.finding import Finding, number_in, quoted
 from evaluator.replay.likeness import likeness, read_picture
 from evaluator.replay.readings import fold, number_fits, plain
-from evaluator.replay.stage import READ_MS, NotShown, Stage, is_seen
+from evaluator.replay.seen import only_seen
+from evaluator.replay.stage import READ_MS, NotShown, Stage
 from evaluator.witness import Target
 from evaluator.witness import checks as c
 from evaluator.witness.parts import Region
@@ -71,14 +72,8 @@ def state(stage: Stage, check: c.StateCheck) -> Finding:
 
 def _hidden(stage: Stage, target: Target) -> Finding:
     """No match can be seen."""
-    found = stage.all(target, visible=True)
-    for i in range(min(found.count(), 20)):
-        try:
-            if is_seen(found.nth(i)):
-                return Finding(False, "it")
-        except PlaywrightError:
-            break  # it went away while we looked; the next look decides
-    return Finding(found.count() == 0 or not is_seen(found.first), "nothing of it")
+    seen = only_seen(stage.all(target, visible=True)).count()
+    return Finding(not seen, "it" if seen else "nothing of it")
 
 
 def _is_checked(found: Locator) -> bool:

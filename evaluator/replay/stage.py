@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from playwright.sync_api import FrameLocator, Locator, Page
 
 from evaluator.browser import AppPage
+from evaluator.replay.seen import is_seen
 from evaluator.witness import Step, Target
 from evaluator.witness.checks import Polled
 from evaluator.witness.program import fill_in
@@ -79,6 +80,9 @@ class Stage:
 
     def shown(self, target: Target) -> Locator:
         """The first match a user can see, now. Raises NotShown, saying whether it is missing or hidden."""
+        found = self.all(target, visible=True).first
+        if is_seen(found):  # the usual case, in one question
+            return found
         found = self.present(target)
         if not is_seen(found):
             raise NotShown("the element is there but cannot be seen")
@@ -110,18 +114,3 @@ class Stage:
         content = step.model_dump(mode="json", exclude_defaults=True)
         filled = fill_in(content, self.memory)
         return step if filled == content else type(step).model_validate(filled)
-
-
-_SEEN = """element => {
-  if (['OPTION', 'OPTGROUP', 'TITLE'].includes(element.tagName)) return true;
-  if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) return false;
-  const box = element.getBoundingClientRect();
-  if (box.width * box.height <= 1) return false;
-  return box.right + scrollX > 0 && box.bottom + scrollY > 0;
-}"""
-
-
-def is_seen(found: Locator) -> bool:
-    """Whether a user could see the element, scrolling if need be: it has a box larger than 1 px, is not
-    transparent or hidden by itself or an ancestor, and does not lie left of or above the page."""
-    return bool(found.evaluate(_SEEN, timeout=READ_MS))

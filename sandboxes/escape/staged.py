@@ -23,6 +23,8 @@ SMALL = Limits(
 """What the using-up attempts run under: small, so that they reach an end soon."""
 EXHAUSTION, LIFE, COPY, IMAGE = "exhaustion", "lifetime", "copy", "image"
 _SOON_S = 5.0
+_MADE_S = 4.0
+"""Time to make what is then to be contained, on a busy machine too."""
 _MANY_THREADS = "import threading as t, time\nwhile 1: t.Thread(target=time.sleep, args=(60,), daemon=True).start()"
 _FORK_BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
 _OPEN_ALL = "import os\nkept = []\nwhile True: kept.append(os.open('/dev/null', os.O_RDONLY))"
@@ -154,7 +156,7 @@ def _processor(box: Sandbox, folder: Path) -> Finding:
 
 def fork_bomb(open_sandbox: OpenSandbox) -> Finding:
     with open_sandbox(SMALL) as box:
-        ended = box.exec(["python3", "-c", _FORK_BOMB], deadline_s=2.0)
+        ended = box.exec(["python3", "-c", _FORK_BOMB], deadline_s=_MADE_S)
         hit = next((it for it in ended.limits if it.kind == "processes"), None)
         contained = ended.timed_out and not ended.broken and hit is not None
         return _BOMB.came(contained, f"{hit}; frozen at its deadline" if hit else _told(ended))
@@ -163,7 +165,7 @@ def fork_bomb(open_sandbox: OpenSandbox) -> Finding:
 def outlive_and_poison(open_sandbox: OpenSandbox, folder: Path) -> Iterator[Finding]:
     """A container whose processes ignore their end, and whose workspace is meant to hurt who copies it."""
     with open_sandbox(SMALL) as box:
-        ended = box.exec(["sh", "-c", _ORPHANS], deadline_s=2.0)
+        ended = box.exec(["sh", "-c", _ORPHANS], deadline_s=_MADE_S)
         first = box.read_file("/workspace/tick")
         time.sleep(0.3)
         still = first == box.read_file("/workspace/tick")

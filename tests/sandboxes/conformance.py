@@ -7,6 +7,7 @@ conftest.py). Nothing here may ask an engine.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,16 +63,16 @@ def test_a_program_that_is_not_there_is_the_commands_failure_not_ours(box):
 def test_the_deadline_ends_the_wait_and_nothing_runs_on(box, run):
     began = time.monotonic()
     loop = "i=0; while :; do i=$((i+1)); echo $i > /workspace/count; sleep 0.05; done"
-    ended, _, _ = run(box, "sh", "-c", loop, deadline_s=1.0)
+    ended, _, _ = run(box, "sh", "-c", loop, deadline_s=3.0)
     assert (ended.exit_code, ended.timed_out, ended.broken) == (None, True, False)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 10
     first = box.read_file("/workspace/count")
     time.sleep(0.3)  # long enough for six more counts, if anything still ran
     assert box.read_file("/workspace/count") == first
 
 
 def test_what_was_done_before_the_deadline_can_be_copied_out(box, run, tmp_path):
-    ended, _, _ = run(box, "sh", "-c", "echo half > /workspace/work; trap '' TERM INT; sleep 60", deadline_s=1.0)
+    ended, _, _ = run(box, "sh", "-c", "echo half > /workspace/work; trap '' TERM INT; sleep 60", deadline_s=3.0)
     assert ended.timed_out
     box.get_tree("/workspace", tmp_path / "tree", TreePolicy())
     assert (tmp_path / "tree" / "work").read_text() == "half\n"
@@ -99,10 +100,12 @@ def test_long_output_is_kept_as_head_tail_and_a_count(box, run):
 
 def test_a_spawned_process_goes_on_and_its_log_can_be_read(box):
     box.spawn(["sh", "-c", "echo started; exec sleep 60"])
-    until = time.monotonic() + 10
-    while time.monotonic() < until and box.read_file("/tmp/spawn.log") != b"started\n":
+    log, until = b"", time.monotonic() + 30
+    while not log and time.monotonic() < until:
         time.sleep(0.05)
-    assert box.read_file("/tmp/spawn.log") == b"started\n"
+        with suppress(FileNotFoundError):  # nothing says how soon the command begins
+            log = box.read_file("/tmp/spawn.log")
+    assert log == b"started\n"
     assert box.exec(["pgrep", "-x", "sleep", "-n"], deadline_s=10).ok
 
 
