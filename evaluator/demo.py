@@ -114,8 +114,9 @@ class _Entry:
         return Step(f"prepare {self.agent}", ["prepare", *which])
 
     def judge(self, concurrency: int) -> Step:
-        how = ["--model", "recorded", "--concurrency", str(concurrency), "--start-replays", str(self.folder / "start")]
-        return Step(f"judge {self.agent}", ["judge", *self._cases, "--out", str(self.results), *how])
+        out = ["--out", str(self.results), "--start-replays", str(self.folder / "start")]
+        how = ["--model", "recorded", "--concurrency", str(concurrency)]
+        return Step(f"judge {self.agent}", ["judge", *self._cases, *out, *how])
 
     def score(self) -> Step:
         journal, out = self.results / "journal.jsonl", self.results / "scores.json"
@@ -148,7 +149,8 @@ class _Steps:
                     process.terminate()
 
             with stopping_on_signals(end_all) as stop:
-                told = {readers.submit(self._pass_on, step, running[step.what], log, len(steps) > 1) for step in steps}
+                named = len(steps) > 1
+                told = [readers.submit(self._pass_on, step, running[step.what], log, named) for step in steps]
                 failed = next((f.result() for f in as_completed(told) if f.result()), None)
                 if failed:
                     end_all()
