@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.errors import InfraError
 from evaluator.browser import Answers, AppBrowser
-from evaluator.replay.seen import teach
+from evaluator.replay.inside import teach
 from evaluator.serve import ServedApp
 from sandboxes.docker_sandbox import DockerSandbox
 from sandboxes.images import image_tag

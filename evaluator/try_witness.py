@@ -29,7 +29,7 @@ from bench.errors import CdbError, UsageError
 from evaluator.browser import AppBrowser
 from evaluator.records import Purpose, Replay
 from evaluator.replay import run_witness
-from evaluator.replay.seen import teach
+from evaluator.replay.inside import teach
 from evaluator.static_server import StaticServer, make_site
 from evaluator.witness import Witness, WitnessError, load_witness
 

@@ -8,8 +8,8 @@ from playwright.sync_api import Locator
 
 from evaluator.browser_tools.call import tool_call
 from evaluator.browser_tools.results import Box, Distance, Measured, Measurement
-from evaluator.replay.seen import is_seen
-from evaluator.replay.stage import READ_MS, Stage
+from evaluator.replay.inside import READ_MS, is_seen
+from evaluator.replay.stage import Stage
 from evaluator.witness import Target
 
 _MEASURE = """element => {

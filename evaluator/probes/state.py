@@ -10,7 +10,8 @@ from playwright.sync_api import Error as PlaywrightError
 from evaluator.probes.facts import Ground, ProbeFacts
 from evaluator.probes.runs import on_phone
 from evaluator.probes.walk import WalkEnded, begin, take, walked
-from evaluator.replay.stage import READ_MS, Stage
+from evaluator.replay.inside import READ_MS
+from evaluator.replay.stage import Stage
 from evaluator.witness import Step, Target, Witness, describe, describe_target
 from evaluator.witness.actions import AnswerDialogs, Emulate, Remember, Scroll, SetViewport, Wait, WaitFor
 from evaluator.witness.checks import Polled

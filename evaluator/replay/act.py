@@ -12,9 +12,9 @@ from playwright.sync_api import FilePayload, Locator, Position
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from evaluator.browser import LOAD_TIMEOUT_MS
+from evaluator.replay.inside import READ_MS, ask, only_seen
 from evaluator.replay.readings import first_number, fold, plain
-from evaluator.replay.seen import only_seen
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.stage import NotShown, Stage
 from evaluator.witness import Action, Target
 from evaluator.witness import actions as a
 from evaluator.witness.parts import Point
@@ -22,7 +22,6 @@ from evaluator.witness.parts import Point
 _MEDIA_TYPES = {"png": "image/png", "mp3": "audio/mpeg", "mp4": "video/mp4", "pdf": "application/pdf"}
 _EXACT_CLOCK_MS = 600_000
 _WHEEL_FAR = 1_000_000
-_STYLE = "(element, property) => getComputedStyle(element).getPropertyValue(property)"
 POLL_MS = 50
 _CLEAR = """async () => {
   localStorage.clear(); sessionStorage.clear();
@@ -178,7 +177,7 @@ def _upload(stage: Stage, step: a.Upload) -> None:
     file: FilePayload = {"name": step.name or f"sample.{step.media}", "mimeType": kind, "buffer": content}
     stage.all(step.target).first.wait_for(state="attached", timeout=stage.action_ms)
     field = stage.all(step.target).first
-    if field.evaluate("e => (e.control || e).matches('input[type=file]')", timeout=READ_MS):
+    if ask(field, "takesFiles"):
         field.set_input_files(file, timeout=stage.action_ms)
         return
     try:
@@ -274,9 +273,12 @@ def _read(found: Locator, step: a.Remember) -> dict[str, str]:  # noqa: PLR0911 
                 raise NotShown(f"the element has no attribute {step.attribute}")
             return {"": value}
         case "style":
-            return {"": str(found.evaluate(_STYLE, step.property, timeout=READ_MS))}
+            return {"": ask(found, "style", step.property)}
         case "time":
-            return {"": plain(found.evaluate("e => e.currentTime", timeout=READ_MS))}
+            player = ask(found, "media")
+            if player is None:
+                raise NotShown("an element that is neither audio nor video")
+            return {"": plain(player["time"])}
         case "box":
             box = found.bounding_box(timeout=READ_MS)
             if box is None:

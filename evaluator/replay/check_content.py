@@ -9,20 +9,15 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Locator
 
 from evaluator.replay.finding import Finding, count_fits, has_text, number_in, quoted, same_text
+from evaluator.replay.inside import READ_MS, ask, ask_all
 from evaluator.replay.readings import amount, first_date, first_duration, first_number, fold
-from evaluator.replay.stage import MAX_MATCHES, READ_MS, NotShown, Stage
+from evaluator.replay.stage import MAX_MATCHES, NotShown, Stage
 from evaluator.witness import Target
 from evaluator.witness import checks as c
 
 _MAX_TEXT_CHARS = 20_000
-_READ = """(elements, [what, name]) => elements.map(e => {
-  if (what === 'attribute') return e.getAttribute(name);
-  if (what === 'style') return getComputedStyle(e).getPropertyValue(name);
-  return Math.round(e.getBoundingClientRect()[name]);
-})"""
 _SIGN_WITHIN = re.compile(r"\S[-+/]\S")
 """A date, a telephone number: no arithmetic, which has spaces around its signs."""
-_CHOSEN = "e => [...e.selectedOptions].map(o => o.label).join(', ')"
 
 
 def text(stage: Stage, check: c.TextCheck) -> Finding:
@@ -138,8 +133,9 @@ def _readings(stage: Stage, check: c.EachCheck) -> list[str | None]:
     found = stage.all(check.target, visible=True)
     if found.count() > MAX_MATCHES:
         raise NotShown(f"{found.count()} matches, more than the {MAX_MATCHES} that are read")
-    name = check.attribute or check.property or check.what
-    return [None if value is None else str(value) for value in found.evaluate_all(_READ, [check.what, name])]
+    asked = {"attribute": ("attribute", check.attribute), "style": ("style", check.property)}
+    question, name = asked.get(check.what, ("side", check.what))
+    return [None if value is None else str(value) for value in ask_all(found, question, name)]
 
 
 def compare(check: c.CompareCheck) -> Finding:
@@ -189,7 +185,7 @@ def visible_texts(stage: Stage, target: Target) -> list[str]:
     number = found.count()
     if number > MAX_MATCHES:
         raise NotShown(f"{number} matches, more than the {MAX_MATCHES} that are read")
-    return [visible_text(found.nth(i)) for i in range(number)]
+    return [fold(text[:_MAX_TEXT_CHARS]) for text in ask_all(found, "text")]
 
 
 def field_values(found: Locator) -> list[str]:
@@ -197,12 +193,10 @@ def field_values(found: Locator) -> list[str]:
     try:
         held = found.input_value(timeout=READ_MS)
     except PlaywrightError as error:
-        if found.evaluate("e => e.isContentEditable", timeout=READ_MS):
+        if ask(found, "editable"):
             return [visible_text(found)]
         if "Node is not an" in error.message:
             raise NotShown("the element is no field and holds no value") from None
         raise
-    if not found.locator("xpath=self::select").count():
-        return [held]
-    chosen = found.evaluate(_CHOSEN, timeout=READ_MS)
-    return [held] if chosen == held else [held, chosen]
+    chosen = ask(found, "chosen")
+    return [held] if chosen in (None, held) else [held, chosen]

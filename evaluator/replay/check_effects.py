@@ -9,23 +9,14 @@ from typing import Any
 
 from evaluator.replay.check_files import csv_fits, json_fits, kind_of
 from evaluator.replay.finding import Finding, has_text, quoted
+from evaluator.replay.inside import MEDIA, ask
 from evaluator.replay.objects import every_object
 from evaluator.replay.readings import fold, number_fits, plain
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.stage import NotShown, Stage
 from evaluator.witness import checks as c
 
-_STORED = "([area, key]) => (area === 'local' ? localStorage : sessionStorage).getItem(key)"
 _PLAYING_WATCH_MS = 150
 _MAX_LISTED = 3
-_MEDIA = """e => {
-  if (!(e instanceof HTMLMediaElement)) return null;
-  const frames = e.videoWidth && e.getVideoPlaybackQuality ? e.getVideoPlaybackQuality().totalVideoFrames : 0;
-  return {time: e.currentTime, duration: Number.isFinite(e.duration) ? e.duration : null, volume: e.volume,
-    rate: e.playbackRate, muted: e.muted, paused: e.paused, ended: e.ended, ready: e.readyState,
-    source: e.currentSrc || e.src, frames, wide: e.videoWidth || 0, audio: e.webkitAudioDecodedByteCount || 0,
-    loop: e.loop, captions: [...e.textTracks].some(track => track.mode === 'showing'),
-    error: e.error ? e.error.message || 'code ' + e.error.code : null};
-}"""
 
 
 def storage(stage: Stage, check: c.StorageCheck) -> Finding:
@@ -33,7 +24,7 @@ def storage(stage: Stage, check: c.StorageCheck) -> Finding:
         kept = {one.get("name"): one.get("value", "") for one in stage.visit.context.cookies(stage.page.url)}
         seen = kept.get(check.key)
     else:
-        seen = stage.page.evaluate(_STORED, [check.area, check.key])
+        seen = ask(stage.page.locator("html"), "stored", check.area, check.key)
     if seen is None:
         return Finding(check.absent is True, "no such entry")
     holds = (
@@ -131,12 +122,12 @@ def _players(stage: Stage, check: c.MediaCheck) -> Iterator[Callable[[], list[Pl
     """A way to read the state of what is meant, always in the same order. Raises NotShown."""
     if check.target is None:
         with every_object(stage.page, "HTMLMediaElement.prototype") as objects:
-            yield lambda: [one for one in objects(_MEDIA) if one]
+            yield lambda: [one for one in objects(MEDIA) if one]
         return
     found = stage.present(check.target)
 
     def one() -> list[Player]:
-        now = found.evaluate(_MEDIA, timeout=READ_MS)
+        now = ask(found, "media")
         if now is None:
             raise NotShown("an element that is neither audio nor video")
         return [now]

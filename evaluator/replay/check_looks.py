@@ -8,47 +8,16 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import FloatRect, Locator
 
 from evaluator.replay.finding import Finding, number_in, quoted
+from evaluator.replay.inside import READ_MS, ask, only_seen
 from evaluator.replay.likeness import likeness, read_picture
 from evaluator.replay.readings import fold, number_fits, plain
-from evaluator.replay.seen import only_seen
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.stage import NotShown, Stage
 from evaluator.witness import Target
 from evaluator.witness import checks as c
 from evaluator.witness.parts import Region
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-_STYLE = """(element, [property, pseudo, wanted, unwanted]) => {
-  const seen = getComputedStyle(element, pseudo && '::' + pseudo).getPropertyValue(property);
-  const plain = value => {
-    if (!CSS.supports('color', value)) return value;
-    const context = new OffscreenCanvas(1, 1).getContext('2d');
-    context.fillStyle = value;
-    return context.fillStyle;
-  };
-  const same = value => value !== null && plain(seen) === plain(value);
-  return [seen, same(wanted), same(unwanted)];
-}"""
-_COLOURS = """element => {
-  const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
-  const rgba = colour => {
-    context.clearRect(0, 0, 1, 1);
-    context.fillStyle = colour;
-    context.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
-  };
-  const behind = [];
-  for (let at = element; at; at = at.parentElement) {
-    const style = getComputedStyle(at);
-    if (style.backgroundImage !== 'none') return null;
-    const colour = rgba(style.backgroundColor);
-    behind.push(colour);
-    if (colour[3] === 1) break;
-  }
-  return [rgba(getComputedStyle(element).color), behind];
-}"""
 
 
 def state(stage: Stage, check: c.StateCheck) -> Finding:
@@ -103,8 +72,7 @@ def _in_viewport(stage: Stage, found: Locator) -> Finding:
 
 def style(stage: Stage, check: c.StyleCheck) -> Finding:
     found = stage.present(check.target)
-    asked = [check.property, check.pseudo, check.equals, check.not_equals]
-    seen, same, banned = found.evaluate(_STYLE, asked, timeout=READ_MS)
+    seen, same, banned = ask(found, "styleBeside", check.property, check.pseudo, check.equals, check.not_equals)
     holds = (
         (check.equals is None or same or fold(seen).casefold() == fold(check.equals).casefold())
         and (check.not_equals is None or not (banned or fold(seen).casefold() == fold(check.not_equals).casefold()))
@@ -167,7 +135,7 @@ def _gap(one: FloatRect, other: FloatRect) -> float:
 
 def fits_width(stage: Stage, check: c.FitsWidthCheck) -> Finding:
     found = stage.page.locator("html") if check.target is None else stage.shown(check.target)
-    content, window = found.evaluate("e => [e.scrollWidth, e.clientWidth]", timeout=READ_MS)
+    content, window = ask(found, "widths")
     return Finding(content <= window + 1, f"{content} px of content in {window} px")
 
 
@@ -213,7 +181,7 @@ def _shape(seen: FloatRect) -> str:
 
 
 def contrast(stage: Stage, check: c.ContrastCheck) -> Finding:
-    colours = stage.shown(check.target).evaluate(_COLOURS, timeout=READ_MS)
+    colours = ask(stage.shown(check.target), "colours")
     if colours is None:
         raise NotShown("a picture or gradient behind the text, for which no contrast can be computed")
     text, behind = colours

@@ -7,15 +7,15 @@ import json
 from evaluator.replay.check_content import field_values, visible_text
 from evaluator.replay.check_looks import picture
 from evaluator.replay.finding import Finding, quoted
+from evaluator.replay.inside import READ_MS, ask
 from evaluator.replay.likeness import thumbnail, thumbnails_alike
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.stage import NotShown, Stage
 from evaluator.witness import checks as c
 
 NOT_THERE = "(not there)"
 """Reading of an element that the start application does not show."""
 BOX_PX = 2.0
 PICTURE_SHARE = 0.02
-_STYLE = "(element, property) => getComputedStyle(element).getPropertyValue(property)"
 
 
 def against_start(stage: Stage, check: c.StartCheck) -> Finding:
@@ -55,7 +55,7 @@ def _read(stage: Stage, check: c.StartCheck) -> str:  # noqa: PLR0911 - one line
                 raise NotShown(f"the element has no attribute {check.attribute}")
             return value
         case "style":
-            return str(found.evaluate(_STYLE, check.property, timeout=READ_MS))
+            return str(ask(found, "style", check.property))
         case "box":
             box = found.bounding_box(timeout=READ_MS)
             if box is None:

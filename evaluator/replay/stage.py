@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from playwright.sync_api import FrameLocator, Locator, Page
 
 from evaluator.browser import AppPage
-from evaluator.replay.seen import is_seen
+from evaluator.replay.inside import is_seen
 from evaluator.witness import Step, Target
 from evaluator.witness.checks import Polled
 from evaluator.witness.program import fill_in
 
 ACTION_MS = 2_000
-READ_MS = 1_000
 MAX_MATCHES = 200
 
 

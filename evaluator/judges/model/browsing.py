@@ -20,8 +20,8 @@ from evaluator.browser_tools.snapshots import snapshot as snapshot_of
 from evaluator.judges.judge import Running
 from evaluator.judges.model.unseen import mark_unseen, unseen_texts
 from evaluator.replay.act import act, why_not
-from evaluator.replay.seen import is_seen
-from evaluator.replay.stage import READ_MS, NotShown, Stage
+from evaluator.replay.inside import READ_MS, is_seen
+from evaluator.replay.stage import NotShown, Stage
 from evaluator.replay.watch import watch
 from evaluator.witness import Action, Step, Target, Viewport, WitnessError, describe, load_witness
 from evaluator.witness.checks import Polled

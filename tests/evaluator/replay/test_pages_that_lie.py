@@ -1,0 +1,55 @@
+"""A page may redefine what its elements answer: a check reads them in a world of its own and is not deceived."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+LIES = [
+    {"expect": "visible", "target": {"css": "#hidden"}},
+    {"expect": "text", "target": {"css": "#hidden"}, "contains": "Nobody"},
+    {"expect": "text", "target": {"css": "#plain"}, "equals": "Fancy words"},
+    {"expect": "each", "target": {"css": "#plain"}, "what": "text", "equals": "Fancy words"},
+    {"expect": "style", "target": {"css": "#plain"}, "property": "color", "equals": "red"},
+    {"expect": "each", "target": {"css": "#plain"}, "what": "style", "property": "color", "equals": "rgb(255, 0, 0)"},
+    {"expect": "each", "target": {"css": "#plain"}, "what": "attribute", "attribute": "title", "equals": "yes"},
+    {"expect": "each", "target": {"css": "#plain"}, "what": "width", "number": {"equals": 400}},
+    {"expect": "box", "target": {"css": "#plain"}, "width": {"equals": 400}},
+    {"expect": "contrast", "target": {"css": "#plain"}, "at_least": 4.5},
+    {"expect": "fits_width", "target": {"css": "body"}},
+    {"expect": "media", "target": {"css": "#player"}, "rate": {"equals": 2}},
+    {"expect": "media", "target": {"css": "#player"}, "muted": True},
+    {"expect": "media", "target": {"css": "#player"}, "loop": True},
+    {"expect": "value", "target": {"css": "#choice"}, "equals": "Pears"},
+    {"expect": "storage", "area": "local", "key": "cart", "contains": "kept"},
+    {"expect": "attribute", "target": {"css": "#plain"}, "attribute": "title", "equals": "yes"},
+]
+TRUTHS = [
+    {"expect": "hidden", "target": {"css": "#hidden"}},
+    {"expect": "text", "target": {"css": "#plain"}, "equals": "Plain words"},
+    {"expect": "style", "target": {"css": "#plain"}, "property": "color", "equals": "rgb(120, 120, 120)"},
+    {"expect": "each", "target": {"css": "#plain"}, "what": "width", "number": {"equals": 200}},
+    {
+        "expect": "media",
+        "target": {"css": "#player"},
+        "state": "paused",
+        "rate": {"equals": 1},
+        "muted": False,
+        "loop": False,
+    },
+    {"expect": "value", "target": {"css": "#choice"}, "equals": "Apples"},
+    {"expect": "storage", "area": "local", "key": "cart", "absent": True},
+]
+
+
+@pytest.mark.parametrize("check", LIES, ids=lambda check: f"{check['expect']}-{check.get('what', '')}")
+def test_what_the_page_says_of_itself_is_not_believed(run, check):
+    replay = run("lies.html", [check], patience=0.2)
+    assert (replay.outcome, replay.failed_step) == ("failed", 1), replay.reason
+
+
+@pytest.mark.parametrize("check", TRUTHS, ids=lambda check: f"{check['expect']}-{check.get('what', '')}")
+def test_what_is_so_is_still_seen(run, check):
+    replay = run("lies.html", [check], patience=0.2)
+    assert replay.outcome == "held", replay.reason
