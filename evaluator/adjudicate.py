@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.records import COLUMNS, Column, ColumnVerdict, PairRecord, Purpose, Replay, Verdict
+from evaluator.records import COLUMNS, Column, ColumnVerdict, PairRecord, Purpose, RefutationRecord, Replay, Verdict
 
 Ran = Literal["held", "failed", "error"]
 Word = Literal["none", "uphold", "downgrade", "inconclusive"]
@@ -33,6 +33,7 @@ RULES: dict[str, str] = {
     "not_held": "the judge's own witness never held on the submission",
     "counter_witness": "the refuter's counter-witness holds on the submission and shows the fault",
     "refuter_inputs": "the witness fails, again and again, with inputs the refuter chose",
+    "cited_and_probed": "source cited by the refuter is there, and a probe the harness ran agrees that it is a sham",
     "refuted": "the refuter takes the claim away without evidence that replays",
     "unstable": "repeated runs of the same witness disagree and most of them fail",
     "missing": "there is no submission",
@@ -51,7 +52,8 @@ class SubFacts:
     `start`: its run on the start application, `varied`: its runs with other inputs; None or empty where the
     sub-requirement was not claimed or not `examined`, so that nobody attacked it.
     `refuter`: the refuter's word; `counter`: runs of its counter-witness on the submission, `attacked`: runs of the
-    claim's witness with the refuter's inputs. They count only together with the word `downgrade`.
+    claim's witness with the refuter's inputs, `probed`: a citation of its is in the source and the probe it named
+    speaks against the claim. They count only together with the word `downgrade`.
     """
 
     core: bool
@@ -65,6 +67,7 @@ class SubFacts:
     refuter: Word = "none"
     counter: tuple[Ran, ...] = ()
     attacked: tuple[Ran, ...] = ()
+    probed: bool = False
     pair: Literal["none", "won", "not_won"] = "none"
     """How a blind pair ended; it stands in for a witness where a purely visual part has none."""
 
@@ -77,7 +80,7 @@ def facts_of_runs(
     has_witness: bool,
     claimed: bool,
     examined: bool,
-    refuter: Word,
+    refutation: RefutationRecord | None,
     pair: PairRecord | None = None,
 ) -> SubFacts:
     """The facts in the runs of one sub-requirement, when it is judged and when its record is checked."""
@@ -94,9 +97,10 @@ def facts_of_runs(
         start=next(iter(of("vacuity")), None),
         varied=of("vary"),
         examined=examined,
-        refuter=refuter,
+        refuter=refutation.outcome if refutation else "none",
         counter=of("counter"),
         attacked=of("attack"),
+        probed=bool(refutation and refutation.probe and refutation.probe.finding == "against"),
         pair=_pair_fact(pair),
     )
 
@@ -159,7 +163,7 @@ def _refuter_rule(facts: SubFacts) -> str:
         return "counter_witness"
     if 2 * facts.attacked.count("failed") > len(facts.attacked):
         return "refuter_inputs"
-    return "refuted"
+    return "cited_and_probed" if facts.probed else "refuted"
 
 
 def _refuted(facts: SubFacts) -> str:

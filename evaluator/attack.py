@@ -7,7 +7,9 @@ from typing import Protocol
 
 from bench.atomic import write_json
 from evaluator.judges.judge import Refutation
-from evaluator.records import Purpose, RefutationRecord, Replay
+from evaluator.probes.facts import Ground
+from evaluator.probes.proving import proved
+from evaluator.records import ProbeFacts, Purpose, RefutationRecord, Replay
 from evaluator.witness import Witness
 
 MOST_RUNS = 3
@@ -38,7 +40,15 @@ def replayed_evidence(refutation: Refutation, claimed: Witness | None, run: Run,
     return runs
 
 
-def refutation_record(told: Refutation, folder: Path, results: Path) -> RefutationRecord:
+def probed_evidence(refutation: Refutation, claimed: Witness | None, ground: Ground) -> ProbeFacts | None:
+    """What the probe that is to agree with the refuter's citations finds; None without one, or when no citation is
+    in the submission."""
+    if not (refutation.probe and refutation.citations and claimed):
+        return None
+    return proved(ground, refutation.probe, claimed, refutation.citations)
+
+
+def refutation_record(told: Refutation, probe: ProbeFacts | None, folder: Path, results: Path) -> RefutationRecord:
     """What the journal keeps of it; the counter-witness only where it was replayed."""
     kept = told.counter if told.outcome == "downgrade" else None
     return RefutationRecord(
@@ -48,6 +58,7 @@ def refutation_record(told: Refutation, folder: Path, results: Path) -> Refutati
         counter_sha256=kept.digest() if kept else None,
         inputs=told.inputs,
         citations=list(told.citations),
+        probe=probe,
     )
 
 

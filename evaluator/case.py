@@ -23,6 +23,7 @@ from evaluator.criterion import Stage, about, judge_criterion
 from evaluator.evidence.levels import records_visits
 from evaluator.evidence.store import keep_evidence, keep_pair
 from evaluator.judges.judge import Exhibits
+from evaluator.probes.facts import Ground
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
 
@@ -99,7 +100,13 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
                 continue
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
-            stage = Stage(applications, bench.results, evidence, records_visits=records_visits(bench.evidence))
+            stage = Stage(
+                applications,
+                bench.results,
+                evidence,
+                records_visits=records_visits(bench.evidence),
+                ground=Ground(applications, exhibits.submission, exhibits.start, evidence / "probe"),
+            )
             judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
             judged = with_advocate(judged, case, criterion, plan, judge, stage)
             keep_pair(bench.results, evidence, judged.start_frame, judged.submission_frame, bench.evidence)

@@ -11,7 +11,7 @@ from bench.atomic import write_json
 from bench.errors import InfraError
 from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub, facts_of_runs
 from evaluator.applications import Applications
-from evaluator.attack import refutation_record, replayed_evidence
+from evaluator.attack import probed_evidence, refutation_record, replayed_evidence
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
 from evaluator.evidence.recorder import VisitRecorder
@@ -23,16 +23,17 @@ from evaluator.judges.judge import (
     CriterionRefuter,
     JudgeError,
     OutOfBudget,
-    Refutation,
     RefuterError,
 )
 from evaluator.pairs import Shown, pair_of
+from evaluator.probes.facts import Ground
 from evaluator.records import (
     CriterionOutcome,
     CriterionPlan,
     CriterionRecord,
     PairRecord,
     Purpose,
+    RefutationRecord,
     Replay,
     SubRequirement,
     SubResult,
@@ -67,6 +68,8 @@ class Stage:
     results: Path
     folder: Path
     records_visits: bool = False
+    ground: Ground | None = None
+    """Where probes may look; without it a refuter's citations are its bare word."""
 
     def run(self, witness: Witness, label: str, purpose: Purpose, inputs: dict[str, str] | None = None) -> Replay:
         """Run a witness on the submission. Raises ReplayError when the browser broke twice."""
@@ -134,7 +137,7 @@ class _Sub:
     plan: SubRequirement
     claim: Claim
     replays: list[Replay] = field(default_factory=list)
-    refutation: Refutation | None = None
+    refutation: RefutationRecord | None = None
     pair: PairRecord | None = None
     examined: bool = True
     """False where a core part was lost before this one's turn came."""
@@ -270,10 +273,12 @@ def _attack(
 
     attack = refuter.refute(case, criterion, plan, tuple(sub.claim for sub in standing), attempt)
     work.spent("refuter", attack.usage)
-    for sub, refutation in zip(standing, attack.refutations, strict=True):
-        sub.refutation = refutation
-        if refutation.outcome == "downgrade":
-            sub.replays += replayed_evidence(refutation, sub.claim.witness, stage.run, stage.folder)
+    for sub, told in zip(standing, attack.refutations, strict=True):
+        probe = None
+        if told.outcome == "downgrade":
+            sub.replays += replayed_evidence(told, sub.claim.witness, stage.run, stage.folder)
+            probe = probed_evidence(told, sub.claim.witness, stage.ground) if stage.ground else None
+        sub.refutation = refutation_record(told, probe, stage.folder, stage.results)
 
 
 def _survives(sub: _Sub, witness: Witness, stage: Stage, preservation: bool) -> bool:
@@ -332,7 +337,7 @@ def _facts(sub: _Sub, preservation: bool) -> SubFacts:
         has_witness=sub.claim.witness is not None,
         claimed=sub.claim.holds,
         examined=sub.examined,
-        refuter=sub.refutation.outcome if sub.refutation else "none",
+        refutation=sub.refutation,
         pair=sub.pair,
     )
 
@@ -349,7 +354,7 @@ def _result(sub: _Sub, decision: SubDecision, stage: Stage) -> SubResult:
         reason=sub.claim.reason,
         citations=list(sub.claim.citations),
         pair=sub.pair,
-        refutation=refutation_record(sub.refutation, stage.folder, stage.results) if sub.refutation else None,
+        refutation=sub.refutation,
         samples=list(sub.claim.samples),
         proposed=decision.judge,
         card=decision.card,

@@ -127,6 +127,25 @@ class Usage(Strict):
         )
 
 
+ProbeFinding = Literal["against", "nothing", "unclear"]
+ProvingProbe = Literal["coverage", "literal_near_handler", "reachable", "repeated", "masked"]
+"""Probes that show a sham, whatever the criterion is about; beside a citation they take a credit away."""
+
+
+class ProbeFacts(Strict):
+    """One probe's findings on one claim.
+
+    `finding`: `against` (what was seen speaks against the claim), `nothing` (it does not), `unclear` (it could not
+    be told). `facts` are sentences; `pictures` paths below the case's evidence folder. `visits`: pages opened."""
+
+    probe: str
+    sub: str = ""
+    finding: ProbeFinding
+    facts: list[str] = Field(default_factory=list)
+    pictures: list[str] = Field(default_factory=list)
+    visits: int = 0
+
+
 class RefutationRecord(Strict):
     """What the refuter said of one sub-requirement, and how its evidence replayed."""
 
@@ -136,6 +155,8 @@ class RefutationRecord(Strict):
     counter_sha256: str | None = None
     inputs: dict[str, str] | None = None
     citations: list[Citation] = Field(default_factory=list)
+    probe: ProbeFacts | None = None
+    """What the probe that the refuter named beside its citations found when the harness ran it."""
 
 
 class PairRecord(Strict):

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.cache import cache_folder
 from bench.errors import DataError, UsageError
@@ -21,8 +21,17 @@ from evaluator.criterion import Stage, judge_criterion
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
+from evaluator.probes.facts import Ground
 from evaluator.recon import look
-from evaluator.records import CriterionPlan, CriterionRecord, PairRecord, SubRequirement, SubResult, Usage
+from evaluator.records import (
+    CriterionPlan,
+    CriterionRecord,
+    PairRecord,
+    ProvingProbe,
+    SubRequirement,
+    SubResult,
+    Usage,
+)
 from evaluator.replay.likeness import likeness, read_picture
 from evaluator.sidecar import playwright_driver
 from evaluator.witness import Witness, load_witness
@@ -143,7 +152,9 @@ class _Recorded:
                 found.append(Refutation(claim.sub, "inconclusive"))
                 continue
             counter = self._kept(told.counter_witness, told.counter_sha256) if told.counter_witness else None
-            found.append(Refutation(claim.sub, told.outcome, told.reason, counter, told.inputs))
+            probe = cast("ProvingProbe", told.probe.probe) if told.probe else None
+            cited = tuple(told.citations)
+            found.append(Refutation(claim.sub, told.outcome, told.reason, counter, told.inputs, cited, probe))
         return Attack(tuple(found))
 
     def _kept(self, name: str, sha256: str | None) -> Witness:
@@ -198,7 +209,10 @@ def _judged_again(
         )
         try:
             with running_applications(case, bench, driver) as applications:
-                stage = Stage(applications, scratch, scratch / f"{recorded.criterion_index:02d}")
+                assert case.submission is not None  # else nothing runs
+                trees = results / case.submission.folder, results / case.project
+                folder = scratch / f"{recorded.criterion_index:02d}"
+                stage = Stage(applications, scratch, folder, ground=Ground(applications, *trees, folder / "probe"))
                 if not recorded.sub_requirements:
                     look(applications, scratch, scratch / "look", [])  # raises NotServed while the page hangs
                     return recorded.model_copy(update={"verdict": None, "reason": "the application runs now"})

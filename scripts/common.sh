@@ -240,3 +240,9 @@ ensure_host_chromium() {
         || die "the tests need Chromium: install it and set CDB_CHROMIUM to its executable"
     export CDB_CHROMIUM
 }
+
+# ensure_ffmpeg : what the tests make their films with; the product itself decodes with PyAV.
+ensure_ffmpeg() {
+    have ffmpeg || apt_install ffmpeg || true
+    have ffmpeg || die "the tests make films with ffmpeg: install the package ffmpeg"
+}

@@ -226,7 +226,7 @@ def _criterion(results: Path, case: Case, plan: CriterionPlan, holds: list[bool]
             has_witness=True,
             claimed=held,
             examined=True,
-            refuter="none",
+            refutation=None,
         )
         decided = decide_sub(facts)
         decisions.append(decided)

@@ -78,7 +78,7 @@ def _decide(sub: SubResult, *, preservation: bool) -> SubDecision:
             has_witness=sub.witness is not None,
             claimed=sub.proposed,
             examined=any(run.purpose == "vacuity" for run in sub.replays),
-            refuter=sub.refutation.outcome if sub.refutation else "none",
+            refutation=sub.refutation,
             pair=sub.pair,
         )
     )

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
-from evaluator.records import Citation, CriterionPlan, PairRecord, Replay, SubRequirement, Usage
+from evaluator.records import Citation, CriterionPlan, PairRecord, ProvingProbe, Replay, SubRequirement, Usage
 from evaluator.witness import Witness
 
 SPOKE = "evaluator_directed_text"
@@ -50,7 +50,8 @@ class Refutation:
     """What a refuter says of one claim, and what it offers as evidence.
 
     `counter`: a program that holds on the submission and shows the fault. `inputs`: values for the claim's own
-    witness under which it fails. Either is replayed by the harness before it counts in the `witnessed` column.
+    witness under which it fails. `citations` with a `probe` (`evaluator.probes`): source that shows the
+    fault, and what is to agree with it. Each is replayed by the harness before it counts in the `witnessed` column.
     """
 
     sub: str
@@ -59,6 +60,7 @@ class Refutation:
     counter: Witness | None = None
     inputs: dict[str, str] | None = None
     citations: tuple[Citation, ...] = ()
+    probe: ProvingProbe | None = None
 
 
 @dataclass(frozen=True)

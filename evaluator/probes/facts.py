@@ -5,31 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from pydantic import Field
 
 from evaluator.browser import AppBrowser
 from evaluator.judges.judge import Running
-from evaluator.records import Replay, Strict
+from evaluator.records import ProbeFacts, ProbeFinding, Replay
 from evaluator.replay import run_witness
 from evaluator.witness import Witness
-
-Finding = Literal["against", "nothing", "unclear"]
-
-
-class ProbeFacts(Strict):
-    """One probe's findings on one claim.
-
-    `finding`: `against` (what was seen speaks against the claim), `nothing` (it does not), `unclear` (it could not
-    be told). `facts` are sentences; `pictures` paths below the case's evidence folder. `visits`: pages opened."""
-
-    probe: str
-    sub: str = ""
-    finding: Finding
-    facts: list[str] = Field(default_factory=list)
-    pictures: list[str] = Field(default_factory=list)
-    visits: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +41,6 @@ class Ground:
 def from_runs(probe: str, runs: Sequence[tuple[str, Replay]]) -> ProbeFacts:
     """Runs that all have to hold: one that fails speaks against the claim, one that broke leaves it unclear."""
     outcomes = {replay.outcome for _, replay in runs}
-    finding: Finding = "against" if "failed" in outcomes else "unclear" if "error" in outcomes else "nothing"
+    finding: ProbeFinding = "against" if "failed" in outcomes else "unclear" if "error" in outcomes else "nothing"
     said = [f"{name}: {replay.outcome}" + (f": {replay.reason}" if replay.reason else "") for name, replay in runs]
     return ProbeFacts(probe=probe, finding=finding, facts=said, visits=len(runs))

@@ -9,7 +9,8 @@ from playwright.sync_api import Error as PlaywrightError
 
 from evaluator.browser import DESKTOP, AppBrowser, PageHung
 from evaluator.judges.judge import Running
-from evaluator.probes.facts import Ground, ProbeFacts
+from evaluator.probes.facts import Ground
+from evaluator.records import ProbeFacts
 from evaluator.replay.likeness import likeness, read_picture
 from evaluator.witness import Viewport
 

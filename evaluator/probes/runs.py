@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from evaluator.probes.facts import Ground, ProbeFacts, from_runs
+from evaluator.probes.facts import Ground, from_runs
 from evaluator.probes.walk import WalkEnded, begin, take
+from evaluator.records import ProbeFacts
 from evaluator.witness import Viewport, Witness
 from evaluator.witness.checks import Polled
 

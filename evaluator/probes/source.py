@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.tree import list_tree
-from evaluator.probes.facts import Ground, ProbeFacts
+from evaluator.probes.facts import Ground
 from evaluator.probes.walk import WalkEnded, begin, take
-from evaluator.records import Citation
+from evaluator.records import Citation, ProbeFacts
 from evaluator.witness import Witness
 
 CODE = {".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".html", ".htm"}

@@ -7,9 +7,10 @@ from typing import Any
 
 from playwright.sync_api import Error as PlaywrightError
 
-from evaluator.probes.facts import Ground, ProbeFacts
+from evaluator.probes.facts import Ground
 from evaluator.probes.runs import on_phone
 from evaluator.probes.walk import WalkEnded, begin, take, walked
+from evaluator.records import ProbeFacts
 from evaluator.replay.inside import READ_MS
 from evaluator.replay.stage import Stage
 from evaluator.witness import Step, Target, Witness, describe, describe_target

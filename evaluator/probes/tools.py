@@ -12,9 +12,9 @@ from evaluator.judges.judge import Claim, Exhibits
 from evaluator.judges.model.toolbox import Output, Refused, Tool, ToolInput, tool
 from evaluator.judges.model.verdict import Quote
 from evaluator.probes import runs, source, state
-from evaluator.probes.facts import Ground, ProbeFacts
+from evaluator.probes.facts import Ground
 from evaluator.probes.pictures import image_pair
-from evaluator.records import Citation
+from evaluator.records import Citation, ProbeFacts
 from evaluator.witness import Witness, WitnessError
 
 MOST_PROBES = 12

@@ -28,7 +28,7 @@ EVERY_COLUMN_ORDER = [(True, True, True), (True, True, False), (True, False, Tru
 def every_fact() -> list[SubFacts]:
     flags = itertools.product([True, False], repeat=4)
     starts: list[Ran | None] = ["held", "failed", None]
-    refuted = itertools.product(WORDS, COUNTERS, ATTACKED)
+    refuted = itertools.product(WORDS, COUNTERS, ATTACKED, [True, False])
     return [
         SubFacts(*f, a, s, v, examined, *told)
         for f, a, s, v, examined, told in itertools.product(
@@ -63,6 +63,7 @@ def test_any_downgrade_lowers_the_card_column_and_only_what_replays_lowers_the_w
         shown = 2 * facts.counter.count("held") > len(facts.counter) or 2 * facts.attacked.count("failed") > len(
             facts.attacked
         )
+        shown = shown or facts.probed
         assert decision.witnessed == (quiet.witnessed and not shown), facts
 
 
@@ -99,7 +100,8 @@ def test_every_lowering_names_a_known_rule() -> None:
         (fact(refuter="downgrade", counter=("held", "held")), "counter_witness"),
         (fact(refuter="downgrade", counter=("failed", "failed")), "refuted"),
         (fact(refuter="downgrade", attacked=("failed", "held", "failed")), "refuter_inputs"),
-        (fact(refuter="uphold", counter=("held", "held")), ""),
+        (fact(refuter="downgrade", probed=True), "cited_and_probed"),
+        (fact(refuter="uphold", counter=("held", "held"), probed=True), ""),
     ],
 )
 def test_each_rule_has_its_facts(facts: SubFacts, rule: str) -> None:

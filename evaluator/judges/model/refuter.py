@@ -35,7 +35,7 @@ from evaluator.judges.model.sources import Sources
 from evaluator.judges.model.toolbox import Output, Refused, Tool, Toolbox, ToolInput, tool
 from evaluator.judges.model.verdict import Quote, checked_quotes, read_witness, require_ids
 from evaluator.probes.tools import probe_tools
-from evaluator.records import CriterionPlan
+from evaluator.records import CriterionPlan, ProvingProbe
 from evaluator.witness import Witness, WitnessError
 
 
@@ -58,6 +58,7 @@ class RefutationInput(ToolInput):
     counter: dict[str, Any] | str | None = None
     inputs: dict[str, str] | None = None
     citations: list[Quote] = Field(default_factory=list, max_length=12)
+    probe: ProvingProbe | None = Field(None, description="what agrees with the citations when the harness runs it")
 
 
 class RefuterVerdict(ToolInput):
@@ -233,4 +234,4 @@ def _refutation(one: RefutationInput, claim: Claim, last: bool, sources: Sources
     citations, bad = checked_quotes(one.citations, sources)
     if bad and not last:
         raise Repair(f"{one.sub}: {'; '.join(bad)}")
-    return Refutation(one.sub, one.outcome, one.reason, counter, one.inputs or None, tuple(citations))
+    return Refutation(one.sub, one.outcome, one.reason, counter, one.inputs or None, tuple(citations), one.probe)

@@ -17,6 +17,7 @@ from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.litellm_chat import LiteLlmChat
 from evaluator.judges.model.refuter import ModelRefuter
 from evaluator.judges.model.settings import Caps, ModelSettings
+from evaluator.probes.facts import Ground
 from evaluator.records import CriterionPlan, CriterionRecord, Replay, SubRequirement
 from evaluator.witness import Witness
 
@@ -61,6 +62,7 @@ class FakeStage:
     fails: set[str] = field(default_factory=set)
     """Purposes whose runs fail."""
     folder: Path = Path()
+    ground: Ground | None = None
 
     def __post_init__(self) -> None:
         if self.folder == Path():
@@ -129,6 +131,7 @@ class Desk:
     def judged(self, refuter: bool = False, model: str = "openai/scripted") -> CriterionRecord:
         ledger = Ledger(self.caps)
         exhibits = self.exhibits()
+        self.stage.ground = Ground(exhibits.running, exhibits.submission, exhibits.start, self.stage.folder / "probe")
         judge = ModelJudge("litellm", self.chat(model), ledger, samples=self.samples).in_case(exhibits)
         opponent = ModelRefuter(self.chat("openai/refuter"), ledger).in_case(exhibits) if refuter else None
         return judge_criterion(self.case, TEXT, self.plan, judge, cast(Stage, self.stage), opponent)

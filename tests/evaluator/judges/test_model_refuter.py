@@ -92,6 +92,52 @@ def test_inputs_that_the_witness_does_not_have_are_refused(desk: Desk, claim: Cl
     assert "unknown input age" in json.dumps(desk.bodies("refuter")[1])
 
 
+SHAM = SUBMISSION | {
+    "app.js": "form.onsubmit = () => {\n  if (field.value === 'Ana') saved.textContent = 'Ana';\n};\n"
+}
+CITED = [{"path": "app.js", "quote": "if (field.value === 'Ana') saved.textContent = 'Ana';"}]
+
+
+@pytest.mark.parametrize(
+    ("files", "cited", "probe", "witnessed"),
+    [
+        (SHAM, CITED, "literal_near_handler", "FAIL"),
+        (SHAM, CITED, None, "PASS"),
+        (SHAM, [], "literal_near_handler", "PASS"),
+        (SHAM, [{"path": "index.html", "quote": "<p id=saved>Saved</p>"}], "literal_near_handler", "PASS"),
+        (
+            SUBMISSION,
+            [{"path": "app.js", "quote": "(sum, item) => sum + item.price"}],
+            "literal_near_handler",
+            "PASS",
+        ),
+    ],
+    ids=["agrees", "no probe", "no citation", "another file", "the probe finds nothing"],
+)
+def test_c100_citations_lower_both_columns_only_with_a_probe_that_agrees(
+    desk: Desk, claim: Claim, files: dict[str, str], cited: list[dict[str, str]], probe: str | None, witnessed: str
+) -> None:
+    desk.files = files
+    play(desk, [claim(witness=WITH_INPUTS)], refute("downgrade", citations=cited, probe=probe))
+    record = desk.judged(refuter=True)
+    assert columns(record) == ["PASS", "FAIL", witnessed]
+    if witnessed == "FAIL":
+        assert record.columns["witnessed"].rule == "cited_and_probed"
+        assert record.sub_requirements[0].refutation.probe.finding == "against"
+
+
+def test_a_citation_that_is_not_there_is_asked_for_again_and_then_counts_for_nothing(
+    desk: Desk, claim: Claim
+) -> None:
+    desk.files = SHAM
+    invented = [{"path": "app.js", "quote": "if (name === 'Ana') return true;"}]
+    word = refute("downgrade", citations=invented, probe="literal_near_handler")
+    play(desk, [claim(witness=WITH_INPUTS)], *[word] * 4)
+    record = desk.judged(refuter=True)
+    assert columns(record) == ["PASS", "FAIL", "PASS"]
+    assert record.sub_requirements[0].refutation.probe is None
+
+
 def test_an_inconclusive_refuter_lowers_nothing(desk: Desk, claim: Claim) -> None:
     play(desk, [claim()], refute("inconclusive", counter=HELD))
     assert columns(desk.judged(refuter=True)) == ["PASS", "PASS", "PASS"]

@@ -15,10 +15,10 @@ from evaluator.judges.judge import Claim, Exhibits
 from evaluator.judges.model.fences import Fence
 from evaluator.judges.model.toolbox import Toolbox
 from evaluator.probes import runs, source, state
-from evaluator.probes.facts import Ground, ProbeFacts
+from evaluator.probes.facts import Ground
 from evaluator.probes.pictures import image_pair
 from evaluator.probes.tools import MOST_PROBES, ProbeName, probe_tools
-from evaluator.records import Citation
+from evaluator.records import Citation, ProbeFacts
 from evaluator.try_witness import local_browser, serve
 from evaluator.witness import Witness, load_witness
 
