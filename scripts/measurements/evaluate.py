@@ -21,7 +21,6 @@ from evaluator.cases import Case, read_cases
 from evaluator.judges.recorded import RecordedJudge
 from evaluator.recon import look
 from evaluator.replay import run_witness
-from evaluator.sample_release import make_sample_release
 from evaluator.sidecar import playwright_driver
 from sandboxes.mirror import Mirror
 
@@ -73,8 +72,11 @@ def measure() -> dict[str, float]:
 
 def _prepared(folder: Path) -> Path:
     """The sample release extracted, solved by the recorded gold agent, and prepared; the path of cases.json."""
-    release = make_sample_release(folder / "release")
-    runs, work, prepared = folder / "runs", folder / "work", folder / "evaluation"
+    release, runs, work, prepared = (folder / name for name in ("release", "runs", "work", "evaluation"))
+    # By a process of its own, like the verbs: what it takes to write parquet files is no evaluator's memory.
+    subprocess.run(
+        [sys.executable, "-m", "evaluator.sample_release", str(release)], check=True, stdout=subprocess.DEVNULL
+    )
     for verb in (
         ["dataset", "extract", str(release), "--out", str(work)],
         ["solve", "--dataset", str(work / "solver-inputs"), "--agent", "replay-gold", "--out", str(runs)],

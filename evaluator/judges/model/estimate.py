@@ -6,6 +6,7 @@ Sizes of the openings are counted (four characters a token); how long conversati
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,17 +33,26 @@ LEVELS = ("low", "expected", "high")
 
 class Talk(NamedTuple):
     """One conversation: its calls, what each adds to the next (tokens), what the model writes in each (tokens), and
-    the share of criteria that have one with the refuter."""
+    the shares of criteria that have one with the refuter, and that fail, of which some get an advocate."""
 
     calls: int
     growth: int
     output: int
     refuted: float
+    failed: float
 
 
-LOW = Talk(calls=2, growth=500, output=300, refuted=0.0)
-EXPECTED = Talk(calls=10, growth=1_200, output=400, refuted=0.6)
-HIGH = Talk(calls=0, growth=4_000, output=1_500, refuted=1.0)
+class Ahead(NamedTuple):
+    """A case that waits: tokens that every call about it begins with, criteria, whether it speaks to a judge."""
+
+    prefix: int
+    criteria: int
+    speaks: bool
+
+
+LOW = Talk(calls=2, growth=500, output=300, refuted=0.0, failed=0.0)
+EXPECTED = Talk(calls=10, growth=1_200, output=400, refuted=0.6, failed=0.4)
+HIGH = Talk(calls=0, growth=4_000, output=1_500, refuted=1.0, failed=1.0)
 """Its calls are the cap."""
 
 
@@ -57,12 +67,18 @@ def estimate(cases: Cases, folder: Path, judges: Judges) -> dict[str, Any]:
         "run_usd": caps.run_usd,
         "assumed": {name: talk._asdict() for name, talk in zip(LEVELS, _levels(caps), strict=True)},
     }
-    if isinstance(judges.judge, ModelJudge):
-        prefixes = [(_prefix(case, folder, judges.judge.chat), waiting[case.case]) for case in cases.cases]
-        found["judge"] = _role(prefixes, judges.judge.chat, caps, samples=judges.judge.samples, refuter=False)
-    if isinstance(judges.refuter, ModelRefuter) and not judges.refuter.only_flagged:
-        prefixes = [(_prefix(case, folder, judges.refuter.chat), waiting[case.case]) for case in cases.cases]
-        found["refuter"] = _role(prefixes, judges.refuter.chat, caps, samples=1, refuter=True)
+    judge, refuter = judges.judge, judges.refuter
+    if isinstance(judge, ModelJudge):
+        ahead = [_ahead(case, folder, judge.chat, waiting[case.case]) for case in cases.cases]
+        advocates = judge.advocacy.share
+        found["judge"] = _role(ahead, judge.chat, caps, lambda _case, talk: judge.samples + advocates * talk.failed)
+    if isinstance(refuter, ModelRefuter):
+        ahead = [_ahead(case, folder, refuter.chat, waiting[case.case]) for case in cases.cases]
+        forced = refuter.only_flagged
+        if not forced or any(case.speaks for case in ahead):
+            found["refuter"] = _role(
+                ahead, refuter.chat, caps, lambda case, talk: talk.refuted * (case.speaks or not forced)
+            )
     return found
 
 
@@ -92,19 +108,20 @@ def _levels(caps: Caps) -> tuple[Talk, Talk, Talk]:
     return LOW, EXPECTED, HIGH._replace(calls=caps.criterion_calls)
 
 
-def _prefix(case: Case, folder: Path, chat: Chat) -> int:
-    """Tokens that every call about a case begins with."""
+def _ahead(case: Case, folder: Path, chat: Chat, criteria: int) -> Ahead:
     if case.submission is None:
-        return 0
+        return Ahead(0, criteria, speaks=False)
     nowhere = folder / "no-evidence-yet"
     submission, start = folder / case.submission.folder, folder / case.project
     digests = {one.path: folder / one.digest for one in case.attachments if one.digest}
     exhibits = Exhibits(case, submission, start, running=_Nothing(), folder=nowhere, digests=digests)
-    parts = Opening(exhibits, Sources(submission, start), Fence(), chat).parts
+    opening = Opening(exhibits, Sources(submission, start), Fence(), chat)
+    parts = opening.parts
     text: int = sum(len(part["text"]) for part in parts if part["type"] == "text") + len(render("witness")) + 3_000
     shots = 4 if chat.vision else 0
     pictures: int = shots + sum(part["type"] == "image_url" for part in parts)
-    return text // CHARS_A_TOKEN + TOOL_TOKENS + LOOK_TOKENS + pictures * PICTURE_TOKENS
+    prefix = text // CHARS_A_TOKEN + TOOL_TOKENS + LOOK_TOKENS + pictures * PICTURE_TOKENS
+    return Ahead(prefix, criteria, speaks=bool(opening.speaks))
 
 
 class _Nothing:
@@ -117,16 +134,19 @@ class _Nothing:
     start = submission
 
 
-def _role(prefixes: list[tuple[int, int]], chat: Chat, caps: Caps, *, samples: int, refuter: bool) -> dict[str, Any]:
+def _role(
+    ahead: Sequence[Ahead], chat: Chat, caps: Caps, talks_each: Callable[[Ahead, Talk], float]
+) -> dict[str, Any]:
+    """`talks_each`: how many conversations the role has about each criterion of a case."""
     price = chat.price()
     found = {}
     for name, talk in zip(LEVELS, _levels(caps), strict=True):
         calls, sent, cached, written = 0.0, 0.0, 0.0, 0.0
-        for prefix, criteria in prefixes:
-            talks = criteria * samples * (talk.refuted if refuter else 1.0)
+        for case in ahead:
+            talks = case.criteria * talks_each(case, talk)
             calls += talks * talk.calls
-            sent += talks * (prefix * talk.calls + talk.growth * talk.calls * (talk.calls - 1) / 2)
-            cached += max(0.0, talks * talk.calls - 1) * prefix if name != "high" else 0.0
+            sent += talks * (case.prefix * talk.calls + talk.growth * talk.calls * (talk.calls - 1) / 2)
+            cached += max(0.0, talks * talk.calls - 1) * case.prefix if name != "high" else 0.0
             written += talks * talk.calls * talk.output
         found[name] = {
             "calls": round(calls),
