@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from evaluator.cases import Case, CriterionText
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.judge import ADVOCATE, Advocacy, Attempt, CriterionJudge, Proposal
 from evaluator.records import AdvocateRecord, CriterionPlan, CriterionRecord
+from evaluator.stage import Stage
 
 HOLDS = "advocate_holds"
 """Flag of a FAIL for which an advocate's witness survived every replay."""

@@ -19,13 +19,14 @@ from evaluator.adjudicate import decide_whole
 from evaluator.advocate import with_advocate
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
-from evaluator.criterion import Stage, about, judge_criterion
+from evaluator.criterion import about, judge_criterion
 from evaluator.evidence.levels import records_visits
 from evaluator.evidence.store import keep_evidence, keep_pair
 from evaluator.judges.judge import Exhibits
 from evaluator.probes.facts import Ground
 from evaluator.recon import look
 from evaluator.records import CaseOutcome, CaseRecord, CriterionPlan, CriterionRecord
+from evaluator.stage import Stage
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide_whole
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case, CriterionText, read_cases
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judges.judge import Attack, Attempt, Claim, Exhibits, Proposal, Refutation
 from evaluator.judges.recorded import tried
@@ -34,6 +34,7 @@ from evaluator.records import (
 )
 from evaluator.replay.likeness import likeness, read_picture
 from evaluator.sidecar import playwright_driver
+from evaluator.stage import Stage
 from evaluator.witness import Witness, load_witness
 from sandboxes.mirror import Mirror
 

@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 
 from evaluator.cases import Case, CriterionText
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.judge import Attempt, Claim, Proposal
 from evaluator.judges.recorded import tried
 from evaluator.records import CriterionPlan, CriterionRecord, Replay, SubRequirement
+from evaluator.stage import Stage
 from evaluator.start_replays import StartReplays
 from evaluator.witness import Witness
 
@@ -159,7 +160,7 @@ def test_a_witness_that_compares_gets_what_the_start_shows_with_the_same_inputs(
         readings = {"2": f"Hello {text}"} if app == "start" else {}
         return Replay(app=app, purpose=purpose, outcome="failed" if app == "start" else "held", readings=readings)
 
-    monkeypatch.setattr("evaluator.criterion.run_witness", run)
+    monkeypatch.setattr("evaluator.stage.run_witness", run)
     seen = StartReplays(tmp_path / "seen", "key")
     running = SimpleNamespace(submission=SimpleNamespace(), start=SimpleNamespace(), start_seen=seen)
     stage = Stage(cast(Any, running), tmp_path, tmp_path / "evidence")

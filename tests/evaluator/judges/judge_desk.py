@@ -10,7 +10,7 @@ from typing import Any, cast
 from fakes.model_server import ModelServer
 
 from evaluator.cases import Case, CriterionText, SubmissionFacts
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.judge import Exhibits
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
@@ -19,6 +19,7 @@ from evaluator.judges.model.refuter import ModelRefuter
 from evaluator.judges.model.settings import Caps, ModelSettings
 from evaluator.probes.facts import Ground
 from evaluator.records import CriterionPlan, CriterionRecord, Replay, SubRequirement
+from evaluator.stage import Stage
 from evaluator.witness import Witness
 
 START = {

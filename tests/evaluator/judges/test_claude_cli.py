@@ -18,7 +18,7 @@ from PIL import Image
 from bench.cache import cache_folder
 from bench.errors import UsageError
 from bench.journal import of_type, read_journal
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.model.chat import Message, ToolSpec, picture_part, text_part
 from evaluator.judges.model.claude_cli.chat import ClaudeCliChat
 from evaluator.judges.model.judge import ModelJudge
@@ -26,6 +26,7 @@ from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.refuter import ModelRefuter
 from evaluator.judges.model.settings import Caps, ModelSettings
 from evaluator.records import CriterionRecord
+from evaluator.stage import Stage
 from sandboxes.packs.recipe import RECIPES
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(240)]

@@ -11,12 +11,13 @@ from fakes.model_server import say, tool
 from judge_desk import BROKEN, HELD, TEXT, Desk
 
 from evaluator.advocate import HOLDS, with_advocate
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.judge import SPOKE, Advocacy
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.refuter import ModelRefuter
 from evaluator.records import CriterionRecord
+from evaluator.stage import Stage
 
 Claim = Callable[..., dict[str, Any]]
 GOOD = {"sub": "a", "holds": True, "witness": HELD, "reason": "Seen."}

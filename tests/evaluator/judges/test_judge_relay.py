@@ -11,11 +11,12 @@ from typing import Any, cast
 import pytest
 from judge_desk import HELD, TEXT, Desk
 
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.model.chat import ChatFailed, picture_part, text_part
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
 from evaluator.judges.model.relay import RelayChat
+from evaluator.stage import Stage
 
 
 def answer(folder: Path, content: Any, deadline_s: float = 20) -> None:

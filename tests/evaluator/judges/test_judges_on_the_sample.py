@@ -21,7 +21,7 @@ from judge_desk import NoBrowser
 from evaluator.applications import Applications
 from evaluator.browser import AppBrowser
 from evaluator.cases import Case, CriterionText
-from evaluator.criterion import Stage, judge_criterion
+from evaluator.criterion import judge_criterion
 from evaluator.judges.judge import Exhibits
 from evaluator.judges.model.judge import ModelJudge
 from evaluator.judges.model.ledger import Ledger
@@ -31,6 +31,7 @@ from evaluator.judges.model.settings import Caps, ModelSettings
 from evaluator.plans import plan_case
 from evaluator.records import CriterionPlan, CriterionRecord, Purpose, Replay
 from evaluator.rubric import read_rubric
+from evaluator.stage import Stage
 from evaluator.start_replays import StartReplays
 from evaluator.try_witness import local_browser, prepare, serve
 from evaluator.witness import Witness
