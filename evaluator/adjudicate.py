@@ -11,9 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from evaluator.records import COLUMNS, Column, ColumnVerdict, PairRecord, Purpose, RefutationRecord, Replay, Verdict
+from evaluator.records import (
+    COLUMNS,
+    Column,
+    ColumnVerdict,
+    PairRecord,
+    ProvingProbe,
+    Purpose,
+    RefutationRecord,
+    Replay,
+    Verdict,
+)
 
 Ran = Literal["held", "failed", "error"]
 Word = Literal["none", "uphold", "downgrade", "inconclusive"]
@@ -100,9 +110,16 @@ def facts_of_runs(
         refuter=refutation.outcome if refutation else "none",
         counter=of("counter"),
         attacked=of("attack"),
-        probed=bool(refutation and refutation.probe and refutation.probe.finding == "against"),
+        probed=refutation is not None and probe_agrees(refutation),
         pair=_pair_fact(pair),
     )
+
+
+def probe_agrees(refutation: RefutationRecord) -> bool:
+    """Whether a probe that can speaks against the claim beside a citation."""
+    probe = refutation.probe
+    known = probe is not None and probe.probe in get_args(ProvingProbe)
+    return bool(known and probe and refutation.citations and probe.finding == "against")
 
 
 def _pair_fact(pair: PairRecord | None) -> Literal["none", "won", "not_won"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.atomic import write_json
-from evaluator.judges.judge import Refutation
+from evaluator.judges.judge import Claim, Refutation
 from evaluator.probes.facts import Ground
 from evaluator.probes.proving import proved
 from evaluator.records import ProbeFacts, Purpose, RefutationRecord, Replay
@@ -40,12 +40,12 @@ def replayed_evidence(refutation: Refutation, claimed: Witness | None, run: Run,
     return runs
 
 
-def probed_evidence(refutation: Refutation, claimed: Witness | None, ground: Ground) -> ProbeFacts | None:
+def probed_evidence(refutation: Refutation, claim: Claim, ground: Ground) -> ProbeFacts | None:
     """What the probe that is to agree with the refuter's citations finds; None without one, or when no citation is
     in the submission."""
-    if not (refutation.probe and refutation.citations and claimed):
+    if not (refutation.probe and refutation.citations and claim.witness):
         return None
-    return proved(ground, refutation.probe, claimed, refutation.citations)
+    return proved(ground, refutation.probe, claim.witness, refutation.citations, claim.citations)
 
 
 def refutation_record(told: Refutation, probe: ProbeFacts | None, folder: Path, results: Path) -> RefutationRecord:

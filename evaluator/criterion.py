@@ -184,7 +184,7 @@ def _attack(
         probe = None
         if told.outcome == "downgrade":
             sub.replays += replayed_evidence(told, sub.claim.witness, stage.run, stage.folder)
-            probe = probed_evidence(told, sub.claim.witness, stage.ground) if stage.ground else None
+            probe = probed_evidence(told, sub.claim, stage.ground) if stage.ground else None
         sub.refutation = refutation_record(told, probe, stage.folder, stage.results)
 
 

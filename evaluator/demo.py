@@ -142,16 +142,23 @@ class _Steps:
         began = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "demo.log").open("a", encoding="utf-8") as log, ThreadPoolExecutor(len(steps)) as readers:
-            running = {step.what: _begin(step) for step in steps}
+            running: list[subprocess.Popen[str]] = []
 
             def end_all() -> None:
-                for process in running.values():
+                for process in running:
                     process.terminate()
 
             with stopping_on_signals(end_all) as stop:
-                named = len(steps) > 1
-                told = [readers.submit(self._pass_on, step, running[step.what], log, named) for step in steps]
-                failed = next((f.result() for f in as_completed(told) if f.result()), None)
+                try:
+                    running += (_begin(step) for step in steps)
+                    named = len(steps) > 1
+                    told = [
+                        readers.submit(self._pass_on, *both, log, named) for both in zip(steps, running, strict=True)
+                    ]
+                    failed = next((f.result() for f in as_completed(told) if f.result()), None)
+                except BaseException:
+                    end_all()
+                    raise
                 if failed:
                     end_all()
             stop.raise_if_set()
@@ -164,9 +171,10 @@ class _Steps:
         last = ""
         assert process.stdout is not None
         for line in process.stdout:
-            log.write(line)
+            said = (f"{step.what}: " if named else "") + line.rstrip()
+            log.write(said + "\n")
             log.flush()
-            self.progress("  " + (f"{step.what}: " if named else "") + line.rstrip())
+            self.progress("  " + said)
             last = line.strip()
         if not (code := process.wait()):
             return None

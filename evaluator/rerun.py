@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from bench.cache import cache_folder
 from bench.errors import DataError, UsageError
@@ -28,6 +28,7 @@ from evaluator.records import (
     CriterionRecord,
     PairRecord,
     ProvingProbe,
+    RefutationRecord,
     SubRequirement,
     SubResult,
     Usage,
@@ -109,6 +110,7 @@ class _Recorded:
                 claims.append(Claim(sub.id, holds=sub.pair is not None and sub.proposed, witness=None))
                 continue
             claim = tried(sub.id, self._kept(sub.witness, sub.witness_sha256), attempt)
+            claim = replace(claim, citations=tuple(sub.citations))
             if not sub.proposed and _held(sub):  # it held when it was judged, too, and the judge said no
                 claim = replace(claim, holds=False)
             claims.append(claim)
@@ -153,7 +155,7 @@ class _Recorded:
                 found.append(Refutation(claim.sub, "inconclusive"))
                 continue
             counter = self._kept(told.counter_witness, told.counter_sha256) if told.counter_witness else None
-            probe = cast("ProvingProbe", told.probe.probe) if told.probe else None
+            probe = _proving(told)
             cited = tuple(told.citations)
             found.append(Refutation(claim.sub, told.outcome, told.reason, counter, told.inputs, cited, probe))
         return Attack(tuple(found))
@@ -163,6 +165,16 @@ class _Recorded:
         if sha256 and witness.digest() != sha256:
             raise DataError(f"{self.results / name} is not the witness that was judged; put it back")
         return witness
+
+
+def _proving(told: RefutationRecord) -> ProvingProbe | None:
+    if told.probe is None:
+        return None
+    if told.probe.probe not in get_args(ProvingProbe):
+        raise DataError(
+            f"the journal names the probe {told.probe.probe!r}; known: {', '.join(get_args(ProvingProbe))}"
+        )
+    return cast("ProvingProbe", told.probe.probe)
 
 
 def _held(sub: SubResult) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.errors import CdbError
 from bench.redact import Redactor
+from bench.strict_json import read_json
 from bench.task import Task
 from harness.agents.agent import Agent, Output, Reported
 from harness.agents.media import kind_of
@@ -16,11 +17,16 @@ from harness.ending import Decision, Facts, decide
 from harness.line import Line
 from harness.trajectory.write import agent_info, write_trajectory
 from harness.watch import Why
-from sandboxes.gateway.records import TrialSummary, read_calls
+from sandboxes.gateway.records import SUMMARY, TrialSummary, read_calls
 from sandboxes.sandbox import HOME, MIB, Sandbox, TreePolicy, TreeTooLarge
 
 OWN_LOGS = "agent"
 """Folder beside a trial's logs with the agent's own account of the run."""
+_TOLD = (
+    "calls", "requests", "tokens", "cost_usd", "cost_known_usd", "waited_s", "models_asked", "models_sent",
+    "models_answered", "statuses", "refused", "media", "exhausted",
+)  # fmt: skip
+"""What the journal keeps of a gateway's sums."""
 _LOG_POLICY = TreePolicy(max_bytes=256 * MIB, max_files=5000)
 
 
@@ -69,9 +75,17 @@ class Account:
         if self.summary is None:
             return said
         told = self.summary.model_dump(mode="json")
-        names = ("calls", "requests", "tokens", "cost_usd", "cost_known_usd", "waited_s", "models_asked",
-                 "models_sent", "models_answered", "statuses", "refused", "media", "exhausted")  # fmt: skip
-        return {name: told[name] for name in names} | said
+        return {name: told[name] for name in _TOLD} | said
+
+
+def account_left(folder: Path) -> dict[str, Any]:
+    """For the journal, of a trial that ended before its account was taken: what its gateway added up.
+
+    Where only single calls are on record what they cost together is not known, which is None and never 0."""
+    path = folder / SUMMARY
+    if path.is_file():
+        return {name: told for name, told in read_json(path).items() if name in _TOLD}
+    return {"cost_usd": None} if read_calls(folder) else {}
 
 
 def copy_logs(sandbox: Sandbox, agent: Agent, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from bench.pool import StopFlag, run_all, stopping_on_signals
 from bench.submission import check_seal, read_manifest
 from bench.task import Dataset, Task
 from bench.usage import cost_usd
+from harness.account import account_left
 from harness.agents.agent import Agent
 from harness.digests import hashes, identity, with_digests
 from harness.line import ModelSettings
@@ -179,8 +180,10 @@ def _trial_job(
             folder = _next_try(entry / "trials" / task.case_id)
             with activity.of(task.case_id, "trial"):
                 result = run_trial(task, agent, trial_settings, folder, open_sandbox)
+            if not result.account:
+                result = replace(result, account=account_left(folder))
             if stop.is_set() and result.digest is None:
-                result = TrialResult(task.case_id, "cancelled", "the run was stopped", duration_s=result.duration_s)
+                result = replace(result, outcome="cancelled", reason="the run was stopped")
             journal.append({**result.record(), "try": int(folder.name), "logs": str(folder.relative_to(entry))})
             note = f" ({result.reason})" if result.reason else ""
             progress(f"{agent.name}: {task.case_id} {result.outcome}{note} in {result.duration_s:.1f} s")

@@ -27,6 +27,7 @@ from runner.entries import Entry, entries, judge_name
 from runner.models import check_models
 from runner.scope import choose
 from runner.standing import LOCK, PlannedEntry, RunPlan, standing
+from runner.tally import Tally
 from runner.watch import View, view, watched
 
 LOCK_WAIT_S = 60.0
@@ -119,7 +120,7 @@ class _Run:
             self.step(title, steps.preflight(self.config, only))
         for entry in unsolved:
             self._await_lock(entry.folder / "journal.lock")
-            argv = steps.solve(self.config, entry, only, self.retry) + self._cap()
+            argv = steps.solve(self.config, entry, only, self.retry) + self._cap(entry)
             _, complete = self.step(f"solve: {entry.name}", argv)
             result.complete &= complete
         for entry, judge, results in self._places(made):
@@ -155,17 +156,22 @@ class _Run:
                 raise StepFailed(1, "\n  ".join(["this machine is not ready:", *(lines or [str(error)])])) from error
             self.step("remove what dead runs left", ["clean"])
 
-    def _cap(self) -> list[str]:
-        """The run's cap and what has been spent of it, for the next entry."""
-        if not self.config.budget.run_usd:
-            return []
-        return ["--run-usd", f"{self.config.budget.run_usd:g}", "--spent-usd", f"{self._spent():g}"]
+    def _cap(self, entry: Entry) -> list[str]:
+        """The run's cap and what everything but this entry's solving has spent of it."""
+        cap = self.config.budget.run_usd
+        return ["--run-usd", f"{cap!r}", "--spent-usd", f"{self._spent_without(entry.folder)!r}"] if cap else []
 
-    def _judge_cap(self, judge: JudgePart) -> list[str]:
-        """What a judging may spend: what solving and earlier judgings left of the run's cap."""
+    def _judge_cap(self, judge: JudgePart, results: Path) -> list[str]:
+        """What a judging may spend in all, earlier calls of it included: what all else left of the run's cap."""
         if not self.config.budget.run_usd or judge.model == "recorded":
             return []
-        return ["--run-usd", f"{max(self.config.budget.run_usd - self._spent(), NOTHING_LEFT_USD):g}"]
+        left = self.config.budget.run_usd - self._spent_without(results)
+        return ["--run-usd", f"{max(round(left, 6), NOTHING_LEFT_USD)!r}"]
+
+    def _spent_without(self, step: Path) -> float:
+        """What all steps but this one have spent: it counts what its own journal tells by itself."""
+        own = Tally(step / "journal.jsonl").read_on().usd
+        return max(0.0, round(self._spent() - (own or 0.0), 6))
 
     def _spent(self) -> float:
         spent = standing(self.config.folder).usd
@@ -188,9 +194,10 @@ class _Run:
             self.step(f"prepare: {entry.name}", steps.prepare(self.config, entry, only))
             title = f"judge: {entry.name} with {judge_name(judge)}"
             argv = steps.judge(self.config, entry, judge, results, self.retry)
-            _, whole = self.step(title, argv + self._judge_cap(judge))
+            _, whole = self.step(title, argv + self._judge_cap(judge, results))
             if not whole and self.retry is None:  # infrastructure alone is tried again by itself, and once
-                again = steps.judge(self.config, entry, judge, results, "infra") + self._judge_cap(judge)
+                again = steps.judge(self.config, entry, judge, results, "infra")
+                again += self._judge_cap(judge, results)
                 self.step(f"{title}, what infrastructure failed once more", again)
         _, clean = self.step(f"leak audit: {entry.name}", steps.leaks(results))
         found, complete = self.step(f"score: {entry.name}", steps.score(results))

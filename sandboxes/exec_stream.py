@@ -208,9 +208,8 @@ class _Stream:
         until = time.monotonic() + _DRAIN_S
         while self._open and (left_s := until - time.monotonic()) > 0:
             readable, _, _ = select.select([self._socket], [], [], min(left_s, _POLL_S[0]))
-            if not readable:
-                return
-            self._receive()
+            if readable:
+                self._receive()
 
     def _running(self) -> bool:
         return bool(self._inspect()["Running"])

@@ -241,6 +241,12 @@ ensure_host_chromium() {
     export CDB_CHROMIUM
 }
 
+# ensure_git : GitPython, with which patches are made and checked, runs it.
+ensure_git() {
+    have git || apt_install git || true
+    have git || die "git is needed: install the package git"
+}
+
 # ensure_ffmpeg : what the tests make their films with; the product itself decodes with PyAV.
 ensure_ffmpeg() {
     have ffmpeg || apt_install ffmpeg || true

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +18,24 @@ from evaluator import demo
 from evaluator.demo import Step, StepFailed, _Steps
 
 
-@pytest.fixture
-def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[_Steps, list[str]]:
-    """Steps whose verb is a program of Python, and what they say."""
+@pytest.fixture(autouse=True)
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The processes of steps whose verb is a program of Python."""
+    all_of_them: list[Any] = []
 
     def begin(step: Step) -> subprocess.Popen[str]:
         program = [sys.executable, "-u", "-c", step.verb[0]]
-        return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        all_of_them.append(process)
+        return process
 
     monkeypatch.setattr(demo, "_begin", begin)
+    return all_of_them
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> tuple[_Steps, list[str]]:
+    """Steps, and what they say."""
     said: list[str] = []
     return _Steps(tmp_path, said.append), said
 
@@ -37,7 +47,19 @@ def test_lines_of_steps_that_run_together_say_whose_they_are(steps: tuple[_Steps
     assert said[:2] == ["— one", "  alone"]
     assert "— one; two" in said
     assert {"  one: a", "  two: b"} <= set(said)
-    assert sorted((tmp_path / "demo.log").read_text().split()) == ["a", "alone", "b"]
+    assert sorted((tmp_path / "demo.log").read_text().splitlines()) == ["alone", "one: a", "two: b"]
+
+
+def test_where_nobody_listens_any_more_nothing_is_left_running(tmp_path: Path, begun: list[Any]) -> None:
+    def gone(line: str) -> None:
+        if "now" in line:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        _Steps(tmp_path, gone).run(Step("one", ["print('now')"]), Step("two", ["import time; time.sleep(300)"]))
+    ended = [process.wait(timeout=30) for process in begun]
+    assert len(ended) == 2
+    assert ended[1] == -signal.SIGTERM
 
 
 def test_one_that_fails_ends_the_others_and_is_named(steps: tuple[_Steps, list[str]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from bench.journal import Record
 from bench.strict_json import read_json
 from bench.tree import digest, file_sha256, list_tree
+from evaluator.adjudicate import probe_agrees
 from evaluator.bundle.check_entry import Chain, Solved, read_chain
 from evaluator.bundle.check_verdict import faults_of
 from evaluator.bundle.findings import Findings
@@ -19,6 +20,7 @@ from evaluator.cases import Case, Cases, read_cases, what_is_judged
 from evaluator.exports.entry import overrides_of
 from evaluator.plans import plans_digest
 from evaluator.prepare import RESEALED
+from evaluator.probes.proving import new_quotes
 from evaluator.records import CasePlan, CaseRecord, CriterionRecord, SubResult
 from evaluator.run_card import run_card
 from evaluator.score import score, settings_beside
@@ -57,8 +59,10 @@ def check_result(found: Findings, name: str, card: BundleCard | None, solved: di
     for case in cases.cases:
         _check_submission(found, here, case, cases, solved)
     result = Result(name, folder, cases, _check_records(found, here, cases, chain.records))
+    by_id = {case.case: case for case in cases.cases}
     for record in result.last.values():
         _check_evidence(found, here, folder, record)
+        _check_citations(found, f"{here}/journal.jsonl", folder, by_id[record.case], record)
     _check_unbound(found, here, folder, result.last)
     _check_scores(found, here, folder, cases, told)
     return result
@@ -182,6 +186,17 @@ def _check_evidence(found: Findings, here: str, folder: Path, record: CriterionR
     for frame in frames:
         if not _is_below(frame, f"evidence/{record.case}") or not (folder / frame).is_file():
             found.fault(f"{here}/{frame}", "the journal speaks of this picture, and it is not there")
+
+
+def _check_citations(found: Findings, place: str, folder: Path, case: Case, record: CriterionRecord) -> None:
+    """What a refuter cited where that took a credit away stands in the submission. Its probe needs a replay."""
+    for sub in record.sub_requirements:
+        told = sub.refutation
+        if told is None or case.submission is None or not probe_agrees(told):
+            continue
+        if not new_quotes(folder / case.submission.folder, folder / case.project, told.citations):
+            where = f"{record.case} criterion {record.criterion_index}, part {sub.id}"
+            found.fault(place, f"{where}: nothing that its refuter cites is in the submission")
 
 
 def _check_witness(found: Findings, here: str, folder: Path, inner: str, sub: SubResult) -> None:

@@ -146,6 +146,8 @@ def coverage(ground: Ground, witness: Witness, citations: Sequence[Citation]) ->
                 take(stage, step)
         except WalkEnded as why:
             ended = str(why)
+        if visit.hung or visit.crashed:
+            return ProbeFacts(probe="coverage", finding="unclear", facts=[f"the walk ended: {ended}"], visits=1)
         scripts = [
             (session.send("Debugger.getScriptSource", {"scriptId": one["scriptId"]})["scriptSource"], one)
             for one in session.send("Profiler.takePreciseCoverage")["result"]

@@ -11,7 +11,7 @@ from evaluator.probes.facts import Ground
 from evaluator.probes.runs import on_phone
 from evaluator.probes.walk import WalkEnded, begin, take, walked
 from evaluator.records import ProbeFacts
-from evaluator.replay.inside import READ_MS
+from evaluator.replay.inside import ask
 from evaluator.replay.stage import Stage
 from evaluator.witness import Step, Target, Witness, describe, describe_target
 from evaluator.witness.actions import AnswerDialogs, Emulate, Remember, Scroll, SetViewport, Wait, WaitFor
@@ -32,16 +32,6 @@ _STATE = """() => ({
   playing: [...document.querySelectorAll('audio,video')].map(m => [m.paused, m.currentSrc, m.playbackRate])
     .join('\\n'),
 })"""
-_HIT = """element => {
-  element.scrollIntoView({block: 'center', inline: 'center'});
-  const box = element.getBoundingClientRect();
-  const on = box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
-  const at = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-  const labels = [...element.labels || []];
-  const own = at && (element.contains(at) || at.contains(element) || labels.includes(at));
-  return {on, hit: !!own, size: [Math.round(box.width), Math.round(box.height)],
-          over: at && !own ? at.tagName.toLowerCase() + (at.id ? '#' + at.id : '') : ''};
-}"""
 _IDLE = (Polled, Wait, WaitFor, Remember, Scroll, SetViewport, Emulate, AnswerDialogs)
 
 
@@ -140,9 +130,9 @@ def _hit(stage: Stage, target: Target) -> tuple[bool, str]:
     try:
         if not stage.all(target, visible=True).count():
             there = stage.all(target).count()
-            hidden = stage.all(target).first.evaluate("e => (e.labels || []).length", timeout=READ_MS) if there else 0
+            hidden = ask(stage.all(target), "labels") if there else 0
             return bool(hidden), "hidden behind its label" if hidden else "not visible"
-        found = stage.one(target).evaluate(_HIT, timeout=READ_MS)
+        found = ask(stage.one(target), "hit")
     except PlaywrightError as error:
         return False, error.message.splitlines()[0][:200]
     if not found["on"]:

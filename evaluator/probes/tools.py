@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -86,7 +87,7 @@ def probe_tools(exhibits: Exhibits, claims: tuple[Claim, ...], folder: Path) -> 
         done.append(found)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "probes.jsonl").open("a", encoding="utf-8", errors="backslashreplace") as lines:
-            lines.write(found.model_dump_json() + "\n")
+            lines.write(json.dumps(found.model_dump(mode="json"), ensure_ascii=False) + "\n")
         return Output("\n".join(found.facts), f"{wanted.probe} on {wanted.sub}: {found.finding}")
 
     return [tool("probe", DESCRIPTION, Probe, run)]

@@ -24,7 +24,6 @@ _EXACT_CLOCK_MS = 600_000
 _WHEEL_FAR = 1_000_000
 POLL_MS = 50
 _CLEAR = """async () => {
-  localStorage.clear(); sessionStorage.clear();
   for (const one of await indexedDB.databases()) indexedDB.deleteDatabase(one.name);
   if (self.caches) for (const name of await caches.keys()) await caches.delete(name);
 }"""
@@ -215,6 +214,7 @@ def _scroll(stage: Stage, step: a.Scroll) -> None:
 def _simple(stage: Stage, step: a.Simple) -> None:
     page = stage.page
     if step.do == "clear_storage":
+        ask(page.locator(":root"), "forget")
         page.evaluate(_CLEAR)
         stage.visit.context.clear_cookies()
         return
@@ -285,13 +285,13 @@ def _read(found: Locator, step: a.Remember) -> dict[str, str]:  # noqa: PLR0911 
                 raise NotShown("the element is there but cannot be seen")
             return {f".{side}": plain(value) for side, value in box.items()}  # type: ignore[arg-type]
         case "number":
-            text = fold(found.inner_text(timeout=READ_MS))
+            text = fold(ask(found, "text"))
             number = first_number(text)
             if number is None:
                 raise NotShown(f"there is no number in “{text[:100]}”")
             return {"": plain(number)}
         case _:
-            return {"": fold(found.inner_text(timeout=READ_MS))[:2000]}
+            return {"": fold(ask(found, "text"))[:2000]}
 
 
 def why_not(stage: Stage, step: Action, error: PlaywrightError) -> str:

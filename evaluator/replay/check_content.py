@@ -176,7 +176,7 @@ def _value(side: str | float) -> float | str:
 
 def visible_text(found: Locator) -> str:
     """The element's text as rendered, white space folded, at most 20,000 characters."""
-    return fold(found.inner_text(timeout=READ_MS)[:_MAX_TEXT_CHARS])
+    return fold(ask(found, "text")[:_MAX_TEXT_CHARS])
 
 
 def visible_texts(stage: Stage, target: Target) -> list[str]:

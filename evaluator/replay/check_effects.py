@@ -24,7 +24,7 @@ def storage(stage: Stage, check: c.StorageCheck) -> Finding:
         kept = {one.get("name"): one.get("value", "") for one in stage.visit.context.cookies(stage.page.url)}
         seen = kept.get(check.key)
     else:
-        seen = ask(stage.page.locator("html"), "stored", check.area, check.key)
+        seen = ask(stage.page.locator(":root"), "stored", check.area, check.key)
     if seen is None:
         return Finding(check.absent is True, "no such entry")
     holds = (

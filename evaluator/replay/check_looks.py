@@ -134,7 +134,7 @@ def _gap(one: FloatRect, other: FloatRect) -> float:
 
 
 def fits_width(stage: Stage, check: c.FitsWidthCheck) -> Finding:
-    found = stage.page.locator("html") if check.target is None else stage.shown(check.target)
+    found = stage.page.locator(":root") if check.target is None else stage.shown(check.target)
     content, window = ask(found, "widths")
     return Finding(content <= window + 1, f"{content} px of content in {window} px")
 

@@ -44,6 +44,9 @@ class Target(Part):
             raise ValueError("needs name or name_matches, not both")
         if self.frame is not None and self.within is not None:
             raise ValueError("frame goes on the outermost target: put it into within")
+        for selector in (self.css, self.frame):
+            if selector is not None and ">>" in selector:
+                raise ValueError("a CSS selector holds no >>; use within")
         if self.exact is not None and (self.testid is not None or self.css is not None):
             raise ValueError("exact does not go with testid or css")
         return self

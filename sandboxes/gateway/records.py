@@ -20,6 +20,8 @@ from sandboxes.gateway.bodies import BodyStore, read_body
 __all__ = ["CallRecord", "Tally", "TrialSummary", "Writer", "ending", "read_body", "read_calls"]
 
 LOG = "gateway.jsonl"
+SILENT_S = 60.0
+"""An upstream that has not begun to answer for so long is out, though the agent's client gave up before we did."""
 SUMMARY = "gateway.json"
 MOST_NAMES = 100
 """Model names an agent made up are counted apart up to this number."""
@@ -224,7 +226,9 @@ def ending(record: dict[str, Any]) -> Ending:
     `ok` the agent's own.
     """
     status = record.get("upstream_status")
-    if record["ended"] in {"upstream_cut", "idle_timeout"}:
+    waited_s = record.get("duration_s", 0.0) - record.get("waited_s", 0.0)
+    silent = status is None and record.get("sent") and waited_s > SILENT_S
+    if record["ended"] in {"upstream_cut", "idle_timeout"} or (record["ended"] == "client_gone" and silent):
         return "outage"
     if record["ended"] == "upstream_error" and (status is None or status < 400):
         return "outage"

@@ -82,7 +82,7 @@ def test_c79_polling_events_and_sockets_do_not_hold_the_evidence_up(run: Run, br
     with browser.open() as visit:
         visit.goto("/")
         assert "中文看板" in visit.snapshot()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_c81_chinese_and_emoji_are_drawn_and_not_boxes(browser: SidecarBrowser) -> None:

@@ -282,7 +282,7 @@ def test_every_tool_gives_a_hung_page_up_at_its_deadline(
                 visit.page.evaluate("() => { setTimeout(() => { console.log('hung'); for (;;); }, 300); }")
             with pytest.raises(PageHung):
                 tool(Stage(visit))
-        assert time.monotonic() - began < 8, tool
+        assert time.monotonic() - began < 25, tool
     assert browser.answers()
 
 

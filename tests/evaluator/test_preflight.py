@@ -68,7 +68,9 @@ def test_c136_each_application_is_told_apart_and_the_next_call_goes_on(
     second = run_cdb(command)
     again = {case["case"]: case for case in json.loads(second.stdout)["cases"]}
     assert again["nothing"]["status"] == "ok"
-    assert {case: again[case]["duration_s"] < 3 for case in ("good", "built")} == {"good": True, "built": True}
+    before = {case["case"]: case for case in told["cases"]}
+    for case in ("good", "built"):  # looked up, not made again
+        assert again[case]["duration_s"] < before[case]["duration_s"] / 3
     only = run_cdb([*command, "--only", "good,built"])
     assert (only.returncode, json.loads(only.stdout)["ok"]) == (0, True)
     assert len(json.loads((tmp_path / "work/preflight.json").read_text())["cases"]) == len(CASES)

@@ -73,8 +73,8 @@ def test_c68_a_server_is_found_wherever_it_listens(tricky: Tricky, tmp_path: Pat
 def test_c68_a_server_that_never_listens_is_named_with_its_log(tricky: Tricky) -> None:
     plan, built = tricky("never")
     with (
-        pytest.raises(ServeFailed, match="serve_timeout: nothing listened within 3 s") as failed,
-        serve(plan, built, run="test", case="serve", ready_s=3),
+        pytest.raises(ServeFailed, match="serve_timeout: nothing listened within 10 s") as failed,
+        serve(plan, built, run="test", case="serve", ready_s=10),
     ):
         pass
     assert failed.value.code == "serve_timeout"
@@ -86,7 +86,7 @@ def test_a_server_that_answers_no_page_is_a_serve_error(tricky: Tricky) -> None:
     plan, built = tricky("broken")
     with (
         pytest.raises(ServeFailed, match=r"port 3000 .*HTTP 500") as failed,
-        serve(plan, built, run="test", case="serve", ready_s=5),
+        serve(plan, built, run="test", case="serve", ready_s=10),
     ):
         pass
     assert failed.value.code == "serve_error"
@@ -107,7 +107,7 @@ def test_c69_a_server_that_refuses_every_host_name_is_a_serve_error(tricky: Tric
     plan, built = tricky("refuses-hosts")
     with (
         pytest.raises(ServeFailed, match="refuses the host name") as failed,
-        serve(plan.model_copy(update={"tool": tool}), built, run="test", case="serve", ready_s=2),
+        serve(plan.model_copy(update={"tool": tool}), built, run="test", case="serve", ready_s=10),
     ):
         pass
     assert (failed.value.code, failed.value.by_host) == ("serve_error", by_host)
@@ -163,7 +163,7 @@ def test_a_page_that_is_not_there_is_a_serve_error(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     with (
         pytest.raises(ServeFailed, match="404"),
-        serve(ServePlan(kind="static"), tmp_path / "site", run="test", case="serve", ready_s=2),
+        serve(ServePlan(kind="static"), tmp_path / "site", run="test", case="serve", ready_s=10),
     ):
         pass
 

@@ -44,10 +44,10 @@ LIMITS = Limits(memory_bytes=128 * MIB, pids=64, workspace_bytes=8 * MIB, home_b
 
 @pytest.fixture
 def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineProxy]:
-    """This process's engine is reached through the proxy, with two seconds of patience for each request."""
+    """This process's engine is reached through the proxy, with five seconds of patience for each request."""
     with EngineProxy(Path(f"/tmp/cdb-{uuid.uuid4().hex[:8]}.sock")) as proxied:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{proxied.path}")
-        monkeypatch.setenv("CDB_ENGINE_TIMEOUT_S", "2")
+        monkeypatch.setenv("CDB_ENGINE_TIMEOUT_S", "5")
         monkeypatch.setattr(engine, "_shared", {})
         yield proxied
     proxied.path.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def test_an_engine_that_hangs_on_one_request_is_given_up(proxy, solve_one, tmp_p
     began = time.monotonic()
     result = solve_one()
     assert rule.hit.is_set()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     holds_together(result, tmp_path / "submissions")
     rule.released.set()
     time.sleep(1.0)  # what was held is now carried out: a container made too late is never started, and is reaped
@@ -138,7 +138,7 @@ def test_an_engine_that_stays_away_ends_the_trial_as_infra_error(proxy, solve_on
     began = time.monotonic()
     result = solve_one("sleep 60")
     assert (result.outcome, result.digest) == ("infra_error", None)
-    assert time.monotonic() - began < 45
+    assert time.monotonic() - began < 90
     proxy.mend()
     (left,) = [found for found in left_of(solve_one.run) if found.kind == "container"]
     engine.engine().api.remove_container(left.id, force=True, v=True)

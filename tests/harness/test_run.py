@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.errors import InfraError
+from bench.atomic import write_bytes, write_json
+from bench.errors import InfraError, Interrupted
 from bench.journal import Journal, of_type, read_journal
-from bench.task import Dataset, open_dataset
+from bench.task import Dataset, Task, open_dataset
 from harness.agents.noop import NoopAgent
 from harness.run import MAX_TRIES, SolveSettings, last_trials, solve
 from harness.trial import TrialResult
@@ -55,6 +60,35 @@ def test_infrastructure_is_tried_again_bounded_and_waits_for_the_engine(dataset:
     assert not found.complete
     assert broken.opened == 3 * MAX_TRIES
     assert waits == [False] * 3 * (MAX_TRIES - 1)
+
+
+def test_c41_money_of_a_trial_that_was_stopped_or_broke_stays_on_record(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def paid(task: Task, _agent: object, _settings: object, folder: Path, _factory: object) -> TrialResult:
+        if task.case_id == "one":  # its gateway added up, and then the machine failed
+            write_json(folder / "gateway.json", {"trial": "t", "calls": 9, "cost_usd": 4.5, "ending": "ok"})
+            return TrialResult(task.case_id, "infra_error", "the engine is away")
+        if task.case_id == "three":  # the gateway died with it: only single calls are on record
+            call = {"n": 1, "kind": "model", "protocol": "chat", "method": "POST", "path": "/", "started_at": "",
+                    "duration_s": 1.0}  # fmt: skip
+            write_bytes(folder / "gateway.jsonl", json.dumps(call).encode() + b"\n")
+            return TrialResult(task.case_id, "infra_error", "the engine is away")
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert told_to_stop.wait(30)
+        return TrialResult(task.case_id, "infra_error", "stopped", account={"calls": 1, "cost_usd": 0.5})
+
+    told_to_stop = threading.Event()
+    monkeypatch.setattr("harness.run.run_trial", paid)
+    with pytest.raises(Interrupted):
+        solve(dataset, NoopAgent("noop"), settings(tmp_path), Broken(), print, on_stop=told_to_stop.set)
+    journal = tmp_path / "runs/noop__none__1/journal.jsonl"
+    told = [(r["case"], r["outcome"], r["account"]) for r in of_type(read_journal(journal).records, "trial")]
+    assert set(map(str, told)) == {
+        str(("one", "infra_error", {"calls": 9, "cost_usd": 4.5})),
+        str(("three", "infra_error", {"cost_usd": None})),
+        str(("two", "cancelled", {"calls": 1, "cost_usd": 0.5})),
+    }
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,16 @@ def test_a_program_that_is_not_there_is_the_commands_failure_not_ours(box):
 def test_the_deadline_ends_the_wait_and_nothing_runs_on(box, run):
     began = time.monotonic()
     loop = "i=0; while :; do i=$((i+1)); echo $i > /workspace/count; sleep 0.05; done"
-    ended, _, _ = run(box, "sh", "-c", loop, deadline_s=3.0)
+    ended, _, _ = run(box, "sh", "-c", loop, deadline_s=5.0)
     assert (ended.exit_code, ended.timed_out, ended.broken) == (None, True, False)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     first = box.read_file("/workspace/count")
     time.sleep(0.3)  # long enough for six more counts, if anything still ran
     assert box.read_file("/workspace/count") == first
 
 
 def test_what_was_done_before_the_deadline_can_be_copied_out(box, run, tmp_path):
-    ended, _, _ = run(box, "sh", "-c", "echo half > /workspace/work; trap '' TERM INT; sleep 60", deadline_s=3.0)
+    ended, _, _ = run(box, "sh", "-c", "echo half > /workspace/work; trap '' TERM INT; sleep 60", deadline_s=5.0)
     assert ended.timed_out
     box.get_tree("/workspace", tmp_path / "tree", TreePolicy())
     assert (tmp_path / "tree" / "work").read_text() == "half\n"
@@ -82,7 +82,7 @@ def test_a_background_child_that_keeps_the_output_open_does_not_keep_us(box, run
     began = time.monotonic()
     ended, out, _ = run(box, "sh", "-c", "sleep 60 & echo serving", deadline_s=30)
     assert (ended.exit_code, out) == (0, "serving\n")
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 25
 
 
 def test_a_background_child_that_floods_the_output_does_not_keep_us_either(box, run):
@@ -134,7 +134,7 @@ OPEN_ALL = "import os\nkept = []\nwhile True: kept.append(os.open('/dev/null', o
 
 def test_a_fork_bomb_stays_inside_is_named_and_the_neighbour_works(make_box, run, tmp_path):
     bomb, neighbour = make_box(), make_box()
-    ended = bomb.exec(["python3", "-c", "open('kept', 'w')\n" + FORK_BOMB], deadline_s=2.0)
+    ended = bomb.exec(["python3", "-c", "open('kept', 'w')\n" + FORK_BOMB], deadline_s=5.0)
     assert ended.timed_out
     assert "processes" in {hit.kind for hit in ended.limits}
     assert bomb.get_tree("/workspace", tmp_path / "tree", TreePolicy()).files == 1
@@ -168,7 +168,7 @@ def test_c24_a_command_that_wrecks_its_container_is_told_and_its_workspace_is_al
     assert ended.wrecked and not ended.broken
     box.freeze()
     assert box.get_tree("/workspace", tmp_path / "tree", TreePolicy()).files == 1
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_an_ordinary_failure_reaches_no_limit(box, run):
@@ -224,7 +224,7 @@ def test_leaving_the_block_does_not_wait_for_a_process_that_ignores_its_end(back
         assert sandbox.exec(["sh", "-c", "trap '' TERM INT HUP; sleep 60 & sleep 0.1"], deadline_s=10).ok
         sandbox.spawn(["sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done"])
         began = time.monotonic()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 9  # an engine that waits for it waits ten seconds
 
 
 def test_a_tree_goes_in_and_comes_back_with_links_and_modes(box, tmp_path):
@@ -245,7 +245,7 @@ def test_a_tree_goes_in_and_comes_back_with_links_and_modes(box, tmp_path):
 
 def test_a_frozen_sandbox_is_copied_as_it_stood(box, tmp_path):
     """The workspace of a frozen container must be all there: an engine that sees nothing of it is no back end."""
-    ended = box.exec(["sh", "-c", "echo one > one; while :; do date +%N > tick; done"], deadline_s=1.0)
+    ended = box.exec(["sh", "-c", "echo one > one; while :; do date +%N > tick; done"], deadline_s=4.0)
     assert ended.timed_out
     for copy in ("first", "second"):
         assert box.get_tree("/workspace", tmp_path / copy, TreePolicy()).files == 2

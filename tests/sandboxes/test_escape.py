@@ -43,6 +43,7 @@ def test_the_document_lists_every_attempt(request):
 
 
 @pytest.mark.docker
+@pytest.mark.alone
 def test_c14_c15_c19_c23_c128_c129_every_attempt_is_contained_and_the_neighbour_undisturbed():
     began = time.monotonic()
     found = suite.run_suite()

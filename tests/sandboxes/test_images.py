@@ -16,11 +16,10 @@ from sandboxes.socket_folder import socket_folder
 pytestmark = pytest.mark.docker
 
 
-def test_built_images_are_found_by_their_content_and_nothing_is_missing():
+def test_built_images_are_found_by_their_content_and_nothing_is_missing(capsys):
     assert images.missing() == ()
-    began = time.monotonic()
     assert images.ensure_images()["solver"] == images.image_tag("solver")
-    assert time.monotonic() - began < 1.0
+    assert capsys.readouterr().err == ""  # nothing was built
     assert images.image_id("browser").startswith("sha256:")
 
 
@@ -62,6 +61,7 @@ def test_the_browser_serves_one_sandboxed_chromium_behind_a_socket(make_box):
         assert (folder.parent.stat().st_mode & 0o777) == 0o700
 
 
+@pytest.mark.alone
 def test_doctor_finds_this_machine_fit_in_ten_seconds():
     began = time.monotonic()
     checks = {check.name: check for check in doctor.run_checks()}

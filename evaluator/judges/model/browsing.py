@@ -5,6 +5,7 @@ No script, no shell, no other address. One page an application is open at a time
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
@@ -226,7 +227,8 @@ def target_of(given: Mapping[str, Any]) -> Target:
 
 def told(result: BaseModel) -> str:
     """A tool's result in one line of JSON, without what is as ever."""
-    return result.model_dump_json(exclude_defaults=True)
+    said = json.dumps(result.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+    return said.encode("utf-8", "backslashreplace").decode()  # half a character of a page's text has no UTF-8
 
 
 def steps(wanted: list[dict[str, Any]]) -> list[Step]:

@@ -56,7 +56,7 @@ class ModelServer:
 
     def __exit__(self, *exc: object) -> None:
         self._process.terminate()
-        self._process.wait(5)
+        self._process.wait(30)
         for stream in (self._process.stdin, self._process.stdout):
             if stream:
                 stream.close()

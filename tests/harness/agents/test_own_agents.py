@@ -85,7 +85,7 @@ def test_c32_a_command_that_reads_its_input_first_gets_its_end_at_once(
 ) -> None:
     seen = trial(scripted(["bash", "-c", "cat > input.txt; echo done > done.txt"]), {})
     assert seen.result.outcome == "ok"
-    assert seen.result.duration_s < 10
+    assert seen.result.duration_s < 60
     assert (seen.tree / "input.txt").read_bytes() == b""
 
 

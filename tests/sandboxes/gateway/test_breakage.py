@@ -105,10 +105,10 @@ def test_c39_silence_before_the_answer_is_a_504(play: Play, open_trial: OpenTria
 
 
 def test_slow_is_not_silent(play: Play, open_trial: OpenTrial) -> None:
-    play(faults=[{"slow_s": 0.15}])
-    agent = open_trial(idle_timeout_s=0.6)
+    play(faults=[{"slow_s": 0.3}])
+    agent = open_trial(idle_timeout_s=1.5)
     assert agent.ask(MESSAGES, stream=True).status == 200
-    assert agent.last().ended == "ok" and agent.last().duration_s > 0.6
+    assert agent.last().ended == "ok" and agent.last().duration_s > 1.5
 
 
 def test_c39_a_client_that_goes_away_ends_the_call_upstream_too(play: Play, open_trial: OpenTrial) -> None:
@@ -158,7 +158,7 @@ def test_c44_a_client_that_asks_at_once_is_made_to_wait_and_nothing_is_resent(
     assert len(times) == 4
     assert all(b - a >= 1.0 for a, b in itertools.pairwise(times))
     calls = agent.calls()
-    assert calls[0].waited_s == 0 and all(call.waited_s > 0.9 for call in calls[1:])
+    assert calls[0].waited_s == 0 and all(call.waited_s > 0.3 for call in calls[1:])
     assert calls[0].retry_after == "1"
     assert agent.close().waited_s == pytest.approx(sum(call.waited_s for call in calls), abs=0.05)
 
@@ -168,9 +168,8 @@ def test_c44_other_errors_are_one_hit_and_no_pause(play: Play, open_trial: OpenT
     server = play(faults=[{"status": status}])
     agent = open_trial()
     assert agent.ask(MESSAGES).status == status
-    began = time.monotonic()
     assert agent.ask(MESSAGES).status == 200
-    assert time.monotonic() - began < 0.9
+    assert agent.last(calls=2).waited_s == 0
     assert len(server.requests()) == 2
 
 
