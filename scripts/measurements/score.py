@@ -28,7 +28,7 @@ print(json.dumps({"cpu_s": time.process_time() - began}))
 """
 
 SCORE = """
-import json, resource, sys, time
+import json, re, sys, time
 from pathlib import Path
 from bench.atomic import write_json
 from evaluator.cases import read_cases
@@ -37,7 +37,7 @@ began = time.process_time()
 found = score(read_cases(Path(sys.argv[2])), Path(sys.argv[1]), settings={}, attempts=True)
 write_json(Path(sys.argv[3]), found)
 assert found["coverage"]["criteria_scored"] == int(sys.argv[4]), found["coverage"]
-rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+rss_mb = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 print(json.dumps({"cpu_s": time.process_time() - began, "rss_mb": rss_mb}))
 """
 

@@ -26,7 +26,7 @@ from gateway_calls import (
 from sandboxes.gateway.client import Gateway
 from sandboxes.gateway.pause import Pause, retry_after_s
 from sandboxes.gateway.policy import ModelRule
-from sandboxes.gateway.records import read_body
+from sandboxes.gateway.records import ending, read_body
 
 Play = Callable[..., ModelServer]
 OpenTrial = Callable[..., Agent]
@@ -102,6 +102,25 @@ def test_c39_silence_before_the_answer_is_a_504(play: Play, open_trial: OpenTria
     assert agent.ask(MESSAGES).status == 504
     assert agent.last().ended == "idle_timeout"
     assert agent.close().ending == "outage"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"sent": True, "duration_s": 600.0}, "outage"),
+        (
+            {"sent": True, "duration_s": 600.0, "waited_s": 590.0},
+            "ok",
+        ),  # it waited for a rate limit, not for an answer
+        ({"sent": True, "duration_s": 5.0}, "ok"),
+        ({"sent": False, "duration_s": 600.0}, "ok"),
+        ({"sent": True, "duration_s": 600.0, "upstream_status": 200}, "ok"),
+    ],
+)
+def test_c45_a_provider_that_is_silent_until_the_agents_client_gives_up_is_out(
+    told: dict[str, object], expected: str
+) -> None:
+    assert ending({"ended": "client_gone", "upstream_status": None, **told}) == expected
 
 
 def test_slow_is_not_silent(play: Play, open_trial: OpenTrial) -> None:
