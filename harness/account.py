@@ -84,7 +84,8 @@ def account_left(folder: Path) -> dict[str, Any]:
     Where only single calls are on record what they cost together is not known, which is None and never 0."""
     path = folder / SUMMARY
     if path.is_file():
-        return {name: told for name, told in read_json(path).items() if name in _TOLD}
+        summary = read_json(path)
+        return {name: told for name, told in summary.items() if name in _TOLD} if summary.get("calls") else {}
     return {"cost_usd": None} if read_calls(folder) else {}
 
 

@@ -178,7 +178,10 @@ def _all_held(results: Path, record: dict[str, Any]) -> dict[str, Any]:
     if not subs or record["kind"] == "preservation":
         return record
     ran = [("submission", "propose", "held"), ("submission", "repeat", "held"), ("start", "vacuity", "failed")]
+    tried = next(sub for sub in subs if sub["witness"])
     for sub in subs:
+        if sub["witness"] is None:  # it was not tried, since a core part is lost: it takes that one's witness
+            sub |= {"witness": tried["witness"], "witness_sha256": tried["witness_sha256"]}
         varied = load_witness(results / sub["witness"]).vary
         runs = [*ran, *[("submission", "vary", "held")] * len(varied)]
         replays = [Replay(app=app, purpose=why, outcome=how) for app, why, how in runs]  # type: ignore[arg-type]

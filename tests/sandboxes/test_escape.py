@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,13 @@ SHOULD_SUCCEED = {
     "replace-shell", "root-of-init", "signal-init", "write-file-outside", "write-outside",
 }  # fmt: skip
 """What must be seen to work in a container that is made as carelessly as many are."""
+
+
+def hidden_by_this_kernel() -> set[str]:
+    """What the host's own settings keep even from a careless container's root, which has no CAP_SYSLOG."""
+    kernel = Path("/proc/sys/kernel")
+    told = [int((kernel / name).read_text()) for name in ("kptr_restrict", "perf_event_paranoid")]
+    return {"kernel-addresses"} if told[0] or told[1] > 1 else set()
 
 
 def test_there_are_enough_attempts_and_no_two_have_one_name():
@@ -79,7 +87,8 @@ def test_attempts_that_succeed_are_recognised(monkeypatch):
     finally:
         engine().api.remove_network(network)
     came = {f.name: f.came for f in found}
-    assert SHOULD_SUCCEED - {name for name, it in came.items() if it == "escaped"} == set()
+    escaped = {name for name, it in came.items() if it == "escaped"}
+    assert SHOULD_SUCCEED - escaped - hidden_by_this_kernel() == set()
     assert came["the-quiet-neighbour"] == came["neighbour-by-loopback"] == "contained"
 
 
