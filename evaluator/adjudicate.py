@@ -118,8 +118,9 @@ def facts_of_runs(
 def probe_agrees(refutation: RefutationRecord) -> bool:
     """Whether a probe that can speaks against the claim beside a citation."""
     probe = refutation.probe
-    known = probe is not None and probe.probe in get_args(ProvingProbe)
-    return bool(known and probe and refutation.citations and probe.finding == "against")
+    if probe is None or probe.probe not in get_args(ProvingProbe):
+        return False
+    return bool(refutation.citations) and probe.finding == "against"
 
 
 def _pair_fact(pair: PairRecord | None) -> Literal["none", "won", "not_won"]:

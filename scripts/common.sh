@@ -241,14 +241,9 @@ ensure_host_chromium() {
     export CDB_CHROMIUM
 }
 
-# ensure_git : GitPython, with which patches are made and checked, runs it.
-ensure_git() {
-    have git || apt_install git || true
-    have git || die "git is needed: install the package git"
-}
-
-# ensure_ffmpeg : what the tests make their films with; the product itself decodes with PyAV.
-ensure_ffmpeg() {
-    have ffmpeg || apt_install ffmpeg || true
-    have ffmpeg || die "the tests make films with ffmpeg: install the package ffmpeg"
+# ensure_program NAME WHY : a program that is its own package. GitPython runs git; films are made with ffmpeg,
+# while the product itself decodes with PyAV.
+ensure_program() {
+    have "$1" || apt_install "$1" || true
+    have "$1" || die "$1 is needed $2: install the package $1"
 }

@@ -16,6 +16,7 @@ from evaluator.judges.model.sources import SourceError, Sources
 from evaluator.probes import runs, source, state
 from evaluator.probes.facts import Ground
 from evaluator.records import Citation, ProbeFacts, ProvingProbe
+from evaluator.replay.readings import fold
 from evaluator.witness import Witness
 
 
@@ -50,11 +51,7 @@ def _is_new(sources: Sources, citation: Citation) -> bool:
         sources.find_quote(citation.path, citation.quote)
     except SourceError:
         return False
-    return _folded(citation.quote) not in _folded(sources.start_text(citation.path))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return fold(citation.quote) not in fold(sources.start_text(citation.path))
 
 
 class _Case(NamedTuple):
@@ -66,8 +63,8 @@ class _Case(NamedTuple):
 
 def _coverage(case: _Case) -> ProbeFacts:
     """Only lines the claim itself rests on: code beside it may wait for an error that never comes."""
-    own = [_folded(one.quote) for one in case.rests_on]
-    core = [one for one in case.cited if any(_folded(one.quote) in q or q in _folded(one.quote) for q in own)]
+    own = [fold(one.quote) for one in case.rests_on]
+    core = [one for one in case.cited if any(fold(one.quote) in q or q in fold(one.quote) for q in own)]
     if not core:
         return ProbeFacts(probe="coverage", finding="nothing", facts=["the claim rests on none of the cited lines"])
     return source.coverage(case.ground, case.witness, core)
@@ -77,7 +74,7 @@ def _literal(case: _Case) -> ProbeFacts:
     """Only an input that a cited line compares with, of a witness without other inputs: a list of goods holds names,
     and what held with other inputs was not made for one."""
     found = source.literal_near_handler(case.ground, case.witness)
-    shown = [quote for quote in (one.quote for one in case.cited) if _COMPARES.search(quote)]
+    shown = [one.quote for one in case.cited if _COMPARES.search(one.quote)]
     named = [value for value in case.witness.inputs.values() if any(value in quote for quote in shown)]
     if found.finding == "against" and (case.witness.vary or not named):
         found.finding = "nothing"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Locator
 
 from evaluator.replay.finding import Finding, count_fits, has_text, number_in, quoted, same_text
-from evaluator.replay.inside import READ_MS, ask, ask_all
+from evaluator.replay.inside import READ_MS, ask
 from evaluator.replay.readings import amount, first_date, first_duration, first_number, fold
 from evaluator.replay.stage import MAX_MATCHES, NotShown, Stage
 from evaluator.witness import Target
@@ -130,12 +131,9 @@ def _readings(stage: Stage, check: c.EachCheck) -> list[str | None]:
     """What is looked at of every visible match; None where an element has no such attribute."""
     if check.what == "text":
         return list(visible_texts(stage, check.target))
-    found = stage.all(check.target, visible=True)
-    if found.count() > MAX_MATCHES:
-        raise NotShown(f"{found.count()} matches, more than the {MAX_MATCHES} that are read")
     asked = {"attribute": ("attribute", check.attribute), "style": ("style", check.property)}
     question, name = asked.get(check.what, ("side", check.what))
-    return [None if value is None else str(value) for value in ask_all(found, question, name)]
+    return [None if value is None else str(value) for value in _of_each(stage, check.target, question, name)]
 
 
 def compare(check: c.CompareCheck) -> Finding:
@@ -181,11 +179,17 @@ def visible_text(found: Locator) -> str:
 
 def visible_texts(stage: Stage, target: Target) -> list[str]:
     """The texts of all visible matches in document order. Raises NotShown for more than 200."""
+    return [fold(text[:_MAX_TEXT_CHARS]) for text in _of_each(stage, target, "text")]
+
+
+def _of_each(stage: Stage, target: Target, question: str, *given: object) -> list[Any]:
+    """The answers of all visible matches, each asked by itself: Playwright's calls that read all at once run in the
+    page's own world. Raises NotShown for more than 200."""
     found = stage.all(target, visible=True)
     number = found.count()
     if number > MAX_MATCHES:
         raise NotShown(f"{number} matches, more than the {MAX_MATCHES} that are read")
-    return [fold(text[:_MAX_TEXT_CHARS]) for text in ask_all(found, "text")]
+    return [ask(found.nth(place), question, *given) for place in range(number)]
 
 
 def field_values(found: Locator) -> list[str]:

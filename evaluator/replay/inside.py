@@ -39,16 +39,10 @@ def ask(found: Locator, question: str, *given: object) -> Any:
     """The answer of one element to a question of `inside.js`, as JSON has it.
 
     Raises PlaywrightTimeout when there is no such element within a second."""
-    return json.loads(_answers(found.first, question, given).text_content(timeout=READ_MS) or "null")
+    return json.loads(_answer(found.first, question, given).text_content(timeout=READ_MS) or "null")
 
 
-def ask_all(found: Locator, question: str, *given: object) -> list[Any]:
-    """The answers of all matches, in document order, each asked by itself: Playwright's calls that read all matches
-    at once run in the page's own world."""
-    return [ask(found.nth(place), question, *given) for place in range(found.count())]
-
-
-def _answers(found: Locator, question: str, given: tuple[object, ...]) -> Locator:
+def _answer(found: Locator, question: str, given: tuple[object, ...]) -> Locator:
     asked = base64.b64encode(json.dumps([question, *given]).encode()).decode()
     return found.locator(f"{_ENGINE}={asked}")
 
