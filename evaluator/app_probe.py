@@ -4,10 +4,12 @@ With nothing but the standard library of the container's python3:
 
     python3 -I app_probe.py run --log /tmp/app.log --ended /tmp/app.ended -- npm run start
     python3 -I app_probe.py await --deadline 60 --port 3000 --path / --ended /tmp/app.ended
+    python3 -I app_probe.py await --deadline 60 --port 8080 --path / --log /tmp/app.log --serve static_server.py …
 
 `await` does not read the server's output, which may be coloured, silent or wrong: it looks at the sockets
 that listen in this network namespace, where nothing else runs, and asks each for a page. It prints one
-line of JSON, an `Outcome`.
+line of JSON, an `Outcome`. With `--serve` it first leaves that Python program running: one interpreter to
+start instead of two.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -206,6 +210,17 @@ def run(argv: Sequence[str], log: Path, ended: Path) -> int:
     return status
 
 
+def detached(log: Path) -> bool:
+    """Forks. True in the child, which outlives us: a session of its own, nothing to read, output to `log`."""
+    if os.fork():
+        return False
+    os.setsid()
+    with Path(os.devnull).open("rb") as nothing, log.open("wb") as output:
+        for ours, taken in ((nothing, 0), (output, 1), (output, 2)):
+            os.dup2(ours.fileno(), taken)
+    return True
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Start an application's server, or find where it answers.")
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -218,9 +233,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     await_.add_argument("--port", type=int, required=True)
     await_.add_argument("--path", default="/")
     await_.add_argument("--ended", type=Path)
+    await_.add_argument("--log", type=Path)
+    await_.add_argument("--serve", nargs=argparse.REMAINDER, default=[])
     options = parser.parse_args(argv)
     if options.verb == "run":
         return run(options.command, options.log, options.ended)
+    if options.serve and detached(options.log):
+        sys.argv = options.serve
+        runpy.run_path(options.serve[0], run_name="__main__")
+        return 0
     outcome = wait(options.deadline, options.port, options.path, options.ended)
     print(json.dumps(outcome._asdict()), flush=True)
     return 0

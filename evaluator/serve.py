@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,9 +100,11 @@ def serve(
         with DockerSandbox(spec) as sandbox:
             if plan.start:
                 _start_own_server(sandbox, plan, built)
+                waiting = ["--ended", ENDED]
             else:
-                _start_static_server(sandbox, plan, built)
-            found = _await(sandbox, plan, ready_s)
+                sandbox.put_tree(built)
+                waiting = ["--log", LOG, "--serve", *_static_server(plan)]
+            found = _await(sandbox, plan, ready_s, waiting)
             host = found["name"] if plan.start else "127.0.0.1"
             # An application may name its own address in its code, and then it is localhost: asked for first.
             url = f"http://{host}:{found['port']}{plan.base_path}{plan.entry}"
@@ -124,13 +126,13 @@ def programs() -> Iterator[Mount]:
         yield Mount(inner, PROGRAMS)
 
 
-def _start_static_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
-    sandbox.put_tree(built)
+def _static_server(plan: ServePlan) -> list[str]:
+    """The call of our own server for a tree that lies in the workspace."""
     root = "/workspace" if plan.kind == "npm" else f"/workspace/{plan.root}"
-    argv = ["python3", "-I", f"{PROGRAMS}/static_server.py", "--root", root, "--port", str(plan.port)]
+    argv = [f"{PROGRAMS}/static_server.py", "--root", root, "--port", str(plan.port)]
     argv += ["--base", plan.base_path, "--index", plan.entry + plan.index, "--log", ACCESS_LOG]
     argv += ["--fallback", plan.fallback_page] if plan.fallback_page else []
-    sandbox.spawn(argv + (["--spa"] if plan.spa_fallback else []), cwd="/", log=LOG)
+    return argv + (["--spa"] if plan.spa_fallback else [])
 
 
 def _start_own_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
@@ -150,10 +152,9 @@ def _start_own_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
     sandbox.spawn(argv, cwd=f"/workspace/{plan.root}", env=env | plan.env)
 
 
-def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float) -> dict[str, Any]:
+def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float, waiting: Sequence[str]) -> dict[str, Any]:
     argv = ["python3", "-I", f"{PROGRAMS}/app_probe.py", "await", "--deadline", str(ready_s)]
-    argv += ["--port", str(plan.port), "--path", plan.base_path + plan.entry]
-    argv += ["--ended", ENDED] if plan.start else []
+    argv += ["--port", str(plan.port), "--path", plan.base_path + plan.entry, *waiting]
     with tempfile.TemporaryDirectory(prefix="cdb-probe-") as folder:
         told = Path(folder) / "outcome.json"
         probe = sandbox.exec(argv, deadline_s=ready_s + PROBE_S, cwd="/", stdout=told)
@@ -167,10 +168,10 @@ def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float) -> dict[str, Any]:
             )
         else:
             raise InfraError(f"the application's container could not be asked whether it serves: {probe}")
+    if found["outcome"] == "ready":
+        return found
     log = _read(sandbox, LOG)
     match found["outcome"]:
-        case "ready":
-            return found
         case "exited":
             raise ServeFailed("serve_exited", f"the start command ended with {found['last']}", log)
         case _ if found["listening"]:

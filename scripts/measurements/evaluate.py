@@ -9,14 +9,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from bench.cache import cache_folder
+from bench.errors import InfraError
 from evaluator.applications import Applications, Bench, running_applications
+from evaluator.case import judge_case
 from evaluator.cases import Case, read_cases
 from evaluator.judges.recorded import RecordedJudge
 from evaluator.recon import look
@@ -25,46 +28,53 @@ from evaluator.sidecar import playwright_driver
 from sandboxes.mirror import Mirror
 
 STATIC, VITE = "clinic-booking", "expense-report"
+JUDGED = (STATIC, "plant-shop")
 RUNS = 3
+TURNS = 2
 
 
 def measure() -> dict[str, float]:
     """On the gold submissions of the sample release, each figure's median of 3.
 
     `static_s`, `vite_s`: a static and a Vite application (warm registry cache) built, served and seen, with its start
-    application. `replay_s`: a witness on an application that is up. `scale_2`: how many times faster the static cases
-    are two at a time than one by one. `rss_mb`: this process at its highest; `driver_rss_mb`: its
-    Playwright's node processes.
+    application. `replay_s`: a witness on an application that is up. `scale_2`: how many times as many static cases
+    are done in a time two by two as one by one, whole cases with the recorded judge and every replay, as `cdb judge`
+    does them; `scale_2_look`: the same of what `static_s` covers. `rss_mb`: this process at its highest;
+    `driver_rss_mb`: its Playwright's node processes.
     """
     with tempfile.TemporaryDirectory(prefix="cdb-measure-") as scratch, Mirror(log=None) as mirror:
         folder = Path(scratch)
         cases = {case.case: case for case in read_cases(_prepared(folder)).cases}
-        bench = _bench(folder, mirror)
+        lanes = [_bench(folder, folder / f"lane-{lane}", mirror) for lane in range(2)]
         replays: list[float] = []
         drivers: list[float] = []
 
-        def visit(case: Case, work: Callable[[Applications], None] = lambda _up: None) -> float:
-            began = time.monotonic()
-            for seen in (bench.results, bench.built, bench.start_replays):
-                shutil.rmtree(seen / case.case, ignore_errors=True)
-            one = Bench(**{**vars(bench), "start_replays": bench.start_replays / case.case})
-            with playwright_driver() as driver, running_applications(case, one, driver) as up:
+        def visit(case: Case, lane: int = 0, work: Callable[[Applications], None] = lambda _up: None) -> float:
+            began, bench = time.monotonic(), _fresh(lanes[lane], case)
+            with playwright_driver() as driver, running_applications(case, bench, driver) as up:
                 look(up, bench.results, bench.results / case.case, [facts.path for facts in case.attachments])
                 spent = time.monotonic() - began
                 work(up)
                 drivers.append(_node_mb())
             return spent
 
+        def judge(case: Case, lane: int) -> None:
+            with playwright_driver() as driver:
+                judged = judge_case(case, _fresh(lanes[lane], case), driver)
+            if any(criterion.verdict != "PASS" for criterion in judged.criteria):
+                raise InfraError(f"{case.case} was not judged as its gold submission is: {judged}")
+
         visit(cases[VITE])  # fills the registry cache
         vite = [visit(cases[VITE]) for _ in range(RUNS)]
         static = [visit(cases[STATIC]) for _ in range(RUNS)]
-        visit(cases[STATIC], lambda up: replays.extend(_replays(up, folder)))
+        visit(cases[STATIC], work=lambda up: replays.extend(_replays(up, folder)))
         others = [case for name, case in cases.items() if name != VITE]
         return {
             "static_s": round(statistics.median(static), 2),
             "vite_s": round(statistics.median(vite), 2),
             "replay_s": round(statistics.median(replays), 3),
-            "scale_2": round(_scale(others, visit), 2),
+            "scale_2": round(_scale([cases[name] for name in JUDGED], judge), 2),
+            "scale_2_look": round(_scale(others, visit), 2),
             "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
             "driver_rss_mb": round(max(drivers), 1),
         }
@@ -87,18 +97,26 @@ def _prepared(folder: Path) -> Path:
     return prepared / "cases.json"
 
 
-def _bench(folder: Path, mirror: Mirror) -> Bench:
+def _bench(folder: Path, own: Path, mirror: Mirror) -> Bench:
+    """`own`: where what is made of the cases goes."""
     return Bench(
         run="measure",
         cases_folder=folder / "evaluation",
-        results=folder / "results",
+        results=own / "results",
         start_builds=cache_folder("builds"),
         judge=RecordedJudge(),
         mirror=mirror,
-        built=folder / "built",
-        logs=folder / "logs",
-        start_replays=folder / "start",
+        built=own / "built",
+        logs=own / "results" / "evidence",
+        start_replays=own / "start",
     )
+
+
+def _fresh(lane: Bench, case: Case) -> Bench:
+    """The lane's bench with nothing of the case kept, and nothing seen on its start application."""
+    for seen in (lane.results, lane.results / "evidence", lane.built, lane.start_replays):
+        shutil.rmtree(seen / case.case, ignore_errors=True)
+    return replace(lane, start_replays=lane.start_replays / case.case)
 
 
 def _replays(up: Applications, folder: Path) -> list[float]:
@@ -111,24 +129,24 @@ def _replays(up: Applications, folder: Path) -> list[float]:
     ]
 
 
-def _scale(cases: Sequence[Case], visit: Callable[[Case], float]) -> float:
-    """Wall time one by one over wall time two at a time, each measured twice in turn."""
-    spent = {1: 0.0, 2: 0.0}
-    for lanes in (1, 2, 1, 2):
-        waiting = [*cases, *cases]  # twice, so that the last one, alone at the end, counts less
+def _scale(cases: Sequence[Case], work: Callable[[Case, int], object]) -> float:
+    """How much more two lanes do in a time than one; each goes through all cases, the second the other way round.
 
-        def lane(waiting: list[Case] = waiting) -> None:
-            while waiting:
-                visit(waiting.pop())
+    One lane and two are measured in turn, because a machine's speed drifts.
+    """
 
-        began = time.monotonic()
-        threads = [threading.Thread(target=lane) for _ in range(lanes)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        spent[lanes] += time.monotonic() - began
-    return spent[1] / spent[2]
+    def through(lane: int) -> None:
+        for case in reversed(cases) if lane else cases:
+            work(case, lane)
+
+    spent: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(TURNS):
+        for lanes, times in spent.items():
+            began = time.monotonic()
+            with ThreadPoolExecutor(lanes) as pool:
+                list(pool.map(through, range(lanes)))  # raises what the work raised
+            times.append(time.monotonic() - began)
+    return 2 * sum(spent[1]) / sum(spent[2])
 
 
 def _node_mb() -> float:

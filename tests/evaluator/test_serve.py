@@ -168,6 +168,17 @@ def test_a_page_that_is_not_there_is_a_serve_error(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.docker
+def test_what_our_own_server_says_at_its_end_is_told(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    with (
+        pytest.raises(ServeFailed, match="serve_timeout") as failed,
+        serve(ServePlan(kind="static", root="nowhere"), tmp_path / "site", run="test", case="serve", ready_s=3),
+    ):
+        pass
+    assert "nowhere is no folder that can be served" in failed.value.log
+
+
 def test_listening_sockets_are_read_from_the_kernels_tables(tmp_path: Path) -> None:
     table = tmp_path / "tcp"
     table.write_text(

@@ -44,6 +44,21 @@ def browser(spa: ServedApp, driver: Playwright) -> Iterator[SidecarBrowser]:
         yield opened
 
 
+def test_node_keeps_playwrights_compiled_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDB_CACHE", str(tmp_path))
+    monkeypatch.setenv("NODE_COMPILE_CACHE", "taken away again, and put back at the end as it was")
+    monkeypatch.delenv("NODE_COMPILE_CACHE")
+
+    def start() -> None:
+        with playwright_driver():
+            pass
+
+    thread = threading.Thread(target=start)  # the module's own driver has this one
+    thread.start()
+    thread.join(timeout=60)
+    assert any((tmp_path / "node").rglob("*"))
+
+
 def test_it_says_what_it_looks_with(browser: SidecarBrowser) -> None:
     assert browser.browser.version in browser.facts.chromium
     assert browser.facts.sandbox, browser.facts.sandbox_off_because
