@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,15 +112,14 @@ class Dataset:
     @property
     def scope(self) -> dict[str, Any]:
         """What a result over these tasks may call itself."""
-        chosen, declared = len(self.tasks), len(self.declared)
-        whole = chosen == declared
-        label = f"{self.name}, all {declared} tasks" if whole else f"{self.name}, subset {chosen}/{declared}"
-        return {
-            "label": label,
-            "whole": whole,
-            "cases": [t.case_id for t in self.tasks],
-            "declared": declared,
-        }
+        return scope_of(self.name, [task.case_id for task in self.tasks], len(self.declared))
+
+
+def scope_of(name: str, cases: Sequence[str], declared: int) -> dict[str, Any]:
+    """What a result over `cases` may call itself, of a release called `name` that declares `declared` cases."""
+    whole = len(cases) == declared
+    label = f"{name}, all {declared} tasks" if whole else f"{name}, subset {len(cases)}/{declared}"
+    return {"label": label, "whole": whole, "cases": list(cases), "declared": declared}
 
 
 def open_dataset(root: Path, only: Iterable[str] = (), *, prefer: str = EVALUATION_ROOT) -> Dataset:

@@ -245,8 +245,10 @@ def _built(results: Path, case: Case, scratch: Path) -> Path:
 def _recorded(results: Path, case: Case, criterion_index: int) -> CriterionRecord:
     found = None
     for record in of_type(read_journal(results / "journal.jsonl").records, "criterion"):
-        if record["case"] == case.case and record["criterion_index"] == criterion_index:
-            found = record
+        if (record["case"], record["criterion_index"]) != (case.case, criterion_index):
+            continue
+        if found is None or (found["verdict"] is None and record.get("supersedes") == found["seq"]):
+            found = record  # the rule by which scoring chooses
     if found is None:
         known = ", ".join(str(c.criterion_index) for c in case.criteria)
         raise UsageError(f"no verdict on {case.case} criterion {criterion_index} in {results}; criteria: {known}")

@@ -27,6 +27,8 @@ WARNINGS_SHOWN = 20
 
 _PACKED: dict[Any, int] = {verdict: code * 0b010101 for verdict, code in CODES.items()}
 """The same verdict in all three columns: two bits a column, `judge` lowest."""
+MAX_SEQ = 2**63 - 1
+"""A foreign line's `seq` beyond it is not looked at: the line's number stands for it."""
 _CRITERION_NAMES = ("criterion_index", "rubric_id", "criterion")
 
 Place = tuple[int, int]
@@ -123,6 +125,7 @@ def read_verdicts(journal: Path, cases: Cases, *, attempts: bool = False) -> Ver
     A foreign line needs `case` (or `case_id`), `criterion` (a position, or the text or id of the rubric; also under
     `criterion_index` or `rubric_id`) and `verdict`; it stands for all three columns. A second verdict for a
     criterion is ignored with a warning unless its `supersedes` names the winner so far (`seq`, or the line number).
+    In a journal of ours every line has a type, and only a record without a verdict is superseded.
     `attempts`: a line's `attempt` (a whole number from 1) says of which independent attempt it is; otherwise it is
     not looked at. Raises DataError naming the line for a broken chain, a line that is not JSON, or an odd verdict.
     """
@@ -136,6 +139,7 @@ class _Reading:
         self.journal = journal
         self.index = CriterionIndex(cases)
         self.by_attempt = attempts
+        self.ours = journal.is_file() and _is_ours(journal)
         self.found: dict[int, _Attempt] = {}
         self.flags: dict[tuple[int, int], list[str]] = {}
         self.trouble: dict[tuple[int, int], tuple[str, str]] = {}
@@ -187,7 +191,7 @@ class _Reading:
         packed = self._codes(record, number)
         slot = self.found[attempt]
         seq = record.get("seq", number)
-        slot.won_by[position] = seq if type(seq) is int and seq > 0 else number
+        slot.won_by[position] = seq if type(seq) is int and 0 < seq <= MAX_SEQ else number
         slot.packed[position] = packed
         if not packed >> 4:
             said = str(record.get("outcome") or "unscored"), str(record.get("reason") or "")
@@ -208,9 +212,14 @@ class _Reading:
         superseded = record.get("supersedes")
         if not self.found[attempt].won_by[position] and superseded is None:
             return True
-        if superseded is not None and self._holder(superseded, position) is not None:
-            return True
+        holder = None if superseded is None else self._holder(superseded, position)
         case, index = self.index.keys[position]
+        if holder is not None and self.ours and self.found[holder].packed[position]:
+            what = f"supersedes the verdict of line {superseded} for {case} criterion {index}, which was decided"
+            self.warnings.add("replace a decided verdict, ignored", f"line {number}: {what}, ignored")
+            return False
+        if holder is not None:
+            return True
         if superseded is not None and not self.found[attempt].won_by[position]:
             what = f"supersedes {superseded!r}, which is no verdict for {case} criterion {index}"
             self.warnings.add("supersede nothing that is there, ignored", f"line {number}: {what}, ignored")
@@ -280,7 +289,10 @@ def _lines(journal: Path, warnings: Warnings) -> Iterator[tuple[int, dict[str, A
         raise DataError(f"{journal} does not exist; make it with `cdb judge`")
     if _is_ours(journal):
         ours = JournalStream(journal)
-        yield from enumerate(ours, start=1)
+        for number, record in enumerate(ours, start=1):
+            if "type" not in record:
+                raise DataError(f"{journal}, line {number}: a record without a type; no judging of ours writes one")
+            yield number, record
         if ours.torn_bytes:
             warnings.add("torn", "the last line is torn (no newline), ignored")
     else:

@@ -15,6 +15,7 @@ from bench.atomic import write_json
 from bench.journal import Journal
 from bench.lockfile import hold_identity
 from bench.submission import SubmissionManifest, describe_tree, seal
+from bench.task import open_dataset
 from bench.tree import digest, list_tree
 from evaluator.adjudicate import decide, decide_sub, decide_whole, facts_of_runs
 from evaluator.cases import Case, Cases, moved, read_cases, what_is_judged, write_cases
@@ -92,7 +93,8 @@ def _dataset(root: Path) -> None:
 
 def _solved(run: JudgedRun) -> None:
     who = {"agent": "editor", "model": None, "harness": "cdb", "attempt": 1}
-    hold_identity(run.entry, {"step": "solve", "entry": who, "timeout_s": 60})
+    scope = open_dataset(run.dataset).scope
+    hold_identity(run.entry, {"step": "solve", "entry": who, "scope": scope, "timeout_s": 60})
     with Journal(run.entry / "journal.jsonl") as journal:
         journal.append({"type": "run", "step": "solve", "waiting": 3, "done": 0})
         for case in CASES:
@@ -269,14 +271,15 @@ def _runs(results: Path, frame: Path, held: bool, preservation: bool) -> list[Re
 
 
 def rewrite_journal(path: Path, change: Any) -> None:
-    """Put every record through `change` (None drops it) and chain the journal afresh, as a forger would."""
+    """Put every record through `change` (None drops it, a list stands for several) and chain the journal afresh, as a
+    forger would."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     path.unlink()
     with Journal(path) as journal:
         for record in records:
             made = change({key: value for key, value in record.items() if key not in ("schema", "seq", "prev")})
-            if made is not None:
-                journal.append(made)
+            for one in made if isinstance(made, list) else [made] if made is not None else []:
+                journal.append(one)
     path.with_suffix(".lock").unlink()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.journal import Record
 from bench.strict_json import read_json
+from bench.task import scope_of
 from bench.tree import digest, file_sha256, list_tree
 from evaluator.adjudicate import probe_agrees
 from evaluator.bundle.check_entry import Chain, Solved, read_chain
@@ -28,6 +29,8 @@ from evaluator.spend import spend
 from evaluator.witness import load_witness
 
 Key = tuple[str, int]
+RECORD_TYPES = ("run", "case", "criterion", "end")
+"""What the journal of a judging holds."""
 
 
 @dataclass
@@ -106,9 +109,25 @@ def _check_lock(found: Findings, here: str, folder: Path, cases: Cases) -> None:
         for key, value in what_is_judged(cases).items():
             if lock[key] != value:
                 found.fault(place, f"its {key} is not that of cases.json")
+    _check_scope(found, f"{here}/cases.json", cases)
     plans = [CasePlan(case=case.case, criteria=case.plan) for case in cases.cases]
     if plans_digest(plans) != cases.plans_sha256:
         found.fault(f"{here}/cases.json", "its plans do not have the digest it gives for them")
+
+
+def _check_scope(found: Findings, place: str, cases: Cases) -> None:
+    """What the result calls itself follows from the cases it has: a case that was taken out shows."""
+    with found.at(place):
+        criteria = sum(len(case.criteria) for case in cases.cases)
+        told = (cases.dataset["tasks"], cases.dataset["criteria"])
+        if told != (len(cases.cases), criteria):
+            found.fault(
+                place,
+                f"it speaks of {told[0]} tasks and {told[1]} criteria, it has {len(cases.cases)} and {criteria}",
+            )
+        names, declared = [case.case for case in cases.cases], int(cases.scope["declared"])
+        if cases.scope != scope_of(str(cases.dataset["name"]), names, declared):
+            found.fault(place, f"its scope {cases.scope.get('label')!r} is not that of its {len(names)} cases")
 
 
 def _check_submission(found: Findings, here: str, case: Case, cases: Cases, solved: dict[str, Solved]) -> None:
@@ -133,6 +152,12 @@ def _check_submission(found: Findings, here: str, case: Case, cases: Cases, solv
             found.fault(
                 f"{here}/cases.json", f"it says {who} made the submissions, {ENTRIES}'s lock {own.lock.get('entry')}"
             )
+        solved_of = own.lock.get("scope", {}).get("declared")
+        if solved_of != cases.scope.get("declared"):
+            found.fault(
+                f"{here}/cases.json",
+                f"its release has {cases.scope.get('declared')} cases, that of the solve entry's lock {solved_of}",
+            )
         for key, value in cases.solve.items():
             if key != "caps" and own.lock.get(key) != value:
                 found.fault(f"{here}/cases.json", f"its solve.{key} is not that of the solve entry's lock")
@@ -141,9 +166,12 @@ def _check_submission(found: Findings, here: str, case: Case, cases: Cases, solv
 def _check_records(found: Findings, here: str, cases: Cases, records: list[Record]) -> dict[Key, CriterionRecord]:
     known = {case.case: case for case in cases.cases}
     last: dict[Key, CriterionRecord] = {}
+    lines: dict[Key, int] = {}
     for record in records:
         place = f"{here}/journal.jsonl, line {record['seq']}"
         case = known.get(str(record.get("case")))
+        if record.get("type") not in RECORD_TYPES:
+            found.fault(place, f"no judging writes a record of type {record.get('type')!r}")
         if record.get("type") not in ("criterion", "case"):
             continue
         if case is None:
@@ -156,8 +184,20 @@ def _check_records(found: Findings, here: str, cases: Cases, records: list[Recor
             judged = CriterionRecord.model_validate(_fields(record, CriterionRecord))
             for fault in faults_of(judged, case):
                 found.fault(place, f"{judged.case} criterion {judged.criterion_index}: {fault}")
-            last[judged.case, judged.criterion_index] = judged
+            key = judged.case, judged.criterion_index
+            if fault := _second(last.get(key), lines.get(key), record.get("supersedes")):
+                found.fault(place, f"{judged.case} criterion {judged.criterion_index}: {fault}")
+            last[key], lines[key] = judged, record["seq"]
     return last
+
+
+def _second(before: CriterionRecord | None, line: int | None, superseded: object) -> str:
+    """What is wrong with a record that follows `before`, of line `line`: only an undecided one is judged again."""
+    if superseded != line:
+        return f"it supersedes {superseded}, its criterion's record before it is {line}"
+    if before is not None and before.verdict is not None:
+        return f"it replaces the verdict of line {line}, and a verdict is never judged again"
+    return ""
 
 
 def _fields(record: Record, model: type[CaseRecord] | type[CriterionRecord]) -> Record:
@@ -183,6 +223,7 @@ def _check_evidence(found: Findings, here: str, folder: Path, record: CriterionR
     frames = [
         step.frame for sub in record.sub_requirements for run in sub.replays for step in run.steps if step.frame
     ]
+    frames += [picture for sub in record.sub_requirements if sub.pair for picture in sub.pair.pictures]
     for frame in frames:
         if not _is_below(frame, f"evidence/{record.case}") or not (folder / frame).is_file():
             found.fault(f"{here}/{frame}", "the journal speaks of this picture, and it is not there")

@@ -57,6 +57,8 @@ def _by_parts(record: CriterionRecord, plan: CriterionPlan) -> Iterator[str]:
         return
     decisions = []
     for sub in record.sub_requirements:
+        if fault := _pair_fault(record, plan, sub):
+            yield f"part {sub.id} {fault}"
         decided = _decide(sub, preservation=plan.kind == "preservation")
         decisions.append(decided)
         credited = (sub.proposed, sub.card, sub.witnessed)
@@ -66,6 +68,21 @@ def _by_parts(record: CriterionRecord, plan: CriterionPlan) -> Iterator[str]:
         if record.columns[column] != own:
             said = record.columns[column]
             yield f"column {column} says {said.verdict} by {said.rule}; its replays give {own.verdict} by {own.rule}"
+
+
+def _pair_fault(record: CriterionRecord, plan: CriterionPlan, sub: SubResult) -> str:
+    """What keeps a blind pair that is said to be won from being a credit. It needs the kept pictures: no replay shows
+    again what a judge chose."""
+    if sub.pair is None or sub.pair.outcome != "won":
+        return ""
+    if plan.kind != "visual" or sub.witness is not None:
+        return "is credited by a blind pair, which only a visual criterion's part without a witness can be"
+    if sub.pair.choices != ["submission", "submission"]:
+        return f"is credited by a blind pair in which {sub.pair.choices} were chosen"
+    below = f"evidence/{record.case}/{record.criterion_index:02d}/"
+    if len(sub.pair.pictures) != 2 or not all(picture.startswith(below) for picture in sub.pair.pictures):
+        return "is credited by a blind pair whose two pictures are not in its evidence"
+    return "" if record.evidence_digest else "is credited by a blind pair, and no digest binds its pictures"
 
 
 def _decide(sub: SubResult, *, preservation: bool) -> SubDecision:

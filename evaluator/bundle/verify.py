@@ -125,6 +125,10 @@ def _check_dataset(found: Findings, result: Result, root: Path) -> None:
             found.fault(
                 place, f"its dataset is {result.cases.dataset.get('digest')}, {root.name} is {dataset.digest}"
             )
+        if dataset.scope != result.cases.scope:
+            found.fault(
+                place, f"its scope is {result.cases.scope.get('label')!r}, in {root.name} {dataset.scope['label']!r}"
+            )
         if not all((task.folder / "rubric.json").is_file() for task in dataset.tasks):
             found.notes.append(f"{root.name} has no rubrics, so criteria were not compared with the dataset's")
             return

@@ -17,13 +17,16 @@ from hostile_archives import hard_link, link, member, tar_bytes
 from judged_run import JudgedRun, rewrite_cases, rewrite_journal
 
 from bench.errors import DataError, UsageError
+from bench.task import scope_of
 from bench.tree import digest, list_tree
 from bench.unpack import unpack
 from evaluator.adjudicate import decide_whole
 from evaluator.bundle.layout import CAPS, tree_of
 from evaluator.bundle.verify import Verified, verify_bundle
 from evaluator.bundle.write import write_bundle
-from evaluator.cases import Cases
+from evaluator.cases import Cases, read_cases, what_is_judged
+from evaluator.plans import plans_digest
+from evaluator.records import CasePlan
 from evaluator.scoring import score_files
 
 Forge = Callable[[Callable[[Path], None]], Path]
@@ -213,6 +216,90 @@ def test_a_credit_out_of_nothing_is_found(forge: Forge) -> None:
 
     found = verify_bundle(forge(lambda b: rewrite_journal(b / JOURNAL, every(("shop", 1), whole))))
     assert "shop criterion 1: no witness ran, so it can only be FAIL" in said(found)
+
+
+def _better(record: dict[str, Any]) -> dict[str, Any]:
+    won = {column: {"verdict": "PASS", "rule": "all_hold"} for column in ("judge", "card", "witnessed")}
+    return {**record, "verdict": "PASS", "columns": won}
+
+
+def test_a_verdict_beside_the_one_that_is_checked_is_found(unpacked: Path) -> None:
+    """Scores read what other tools write too; in a journal of ours nothing passes by what is checked."""
+
+    def beside(record: dict[str, Any]) -> Any:
+        if (record.get("case"), record.get("criterion_index")) != ("clock", 2):
+            return record
+        return [record, {"case": "clock", "criterion_index": 2, "verdict": "PASS", "supersedes": 4}]
+
+    rewrite_journal(unpacked / JOURNAL, beside)
+    found = verify_bundle(unpacked)
+    assert "no judging writes a record of type None" in said(found)
+    assert "a record without a type" in said(found), "and it is not scored"
+
+
+@pytest.mark.parametrize("first", ["genuine", "forged"])
+def test_a_verdict_that_was_decided_twice_is_found(forge: Forge, first: str) -> None:
+    seqs = iter(range(1, 100))
+
+    def twice(record: dict[str, Any]) -> Any:
+        seq = next(seqs)
+        if (record.get("case"), record.get("criterion_index")) != ("clock", 2):
+            return record
+        next(seqs)
+        if first == "forged":
+            return [_better(record), record]
+        return [record, {**_better(record), "supersedes": seq}]
+
+    found = verify_bundle(forge(lambda b: rewrite_journal(b / JOURNAL, twice)))
+    assert "clock criterion 2: it" in said(found)
+    assert ("a verdict is never judged again" in said(found)) == (first == "genuine")
+
+
+def test_a_case_that_was_taken_out_is_missed(forge: Forge, judged: JudgedRun) -> None:
+    def without(cases: Cases) -> Cases:
+        left = [case for case in cases.cases if case.case != "shop"]
+        dataset = {**cases.dataset, "tasks": len(left), "criteria": sum(len(case.criteria) for case in left)}
+        plans = plans_digest([CasePlan(case=case.case, criteria=case.plan) for case in left])
+        return cases.model_copy(update={"cases": left, "dataset": dataset, "plans_sha256": plans})
+
+    def change(bundle: Path) -> None:
+        rewrite_cases(bundle / RESULTS / "cases.json", without)
+        rewrite_journal(bundle / JOURNAL, lambda r: None if r.get("case") == "shop" else r)
+        lock = json.loads((bundle / RESULTS / "lock.json").read_text())
+        lock |= what_is_judged(read_cases(bundle / RESULTS / "cases.json"))
+        (bundle / RESULTS / "lock.json").write_text(json.dumps(lock))
+
+    found = verify_bundle(forge(change))
+    assert f"FAULT {RESULTS}/cases.json: its scope" in said(found)
+
+    def smaller(bundle: Path) -> None:
+        def scoped(cases: Cases) -> Cases:
+            names = [case.case for case in cases.cases]
+            return cases.model_copy(update={"scope": scope_of(cases.dataset["name"], names, len(names))})
+
+        rewrite_cases(bundle / RESULTS / "cases.json", scoped)
+        lock = json.loads((bundle / RESULTS / "lock.json").read_text())
+        lock |= what_is_judged(read_cases(bundle / RESULTS / "cases.json"))
+        (bundle / RESULTS / "lock.json").write_text(json.dumps(lock))
+
+    found = verify_bundle(forge(smaller))
+    assert "that of the solve entry's lock" in said(found), "a release that would have had no more cases"
+    assert "its scope is" in said(verify_bundle(forge(lambda _: None), dataset=judged.dataset))
+
+
+def test_a_blind_pair_credits_only_what_it_can(forge: Forge) -> None:
+    def paired(choices: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        def change(record: dict[str, Any]) -> dict[str, Any]:
+            pair = {"outcome": "won", "choices": choices, "reasons": [], "pictures": []}
+            none = {"witness": None, "witness_sha256": None, "replays": [], "pair": pair}
+            won = {"proposed": True, "card": True, "witnessed": True}
+            subs = [{**sub, **none, **won} for sub in record["sub_requirements"]]
+            return {**_better(record), "sub_requirements": subs}
+
+        return change
+
+    found = verify_bundle(forge(lambda b: rewrite_journal(b / JOURNAL, every(("clock", 2), paired([])))))
+    assert "clock criterion 2: part a is credited by a blind pair" in said(found)
 
 
 def test_another_witness_or_picture_than_was_judged_is_found(forge: Forge) -> None:
