@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import traceback
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from evaluator.adjudicate import decide_whole
 from evaluator.advocate import with_advocate
 from evaluator.applications import Bench, NotServed, running_applications
 from evaluator.cases import Case
-from evaluator.criterion import about, judge_criterion
+from evaluator.criterion import CriterionBroken, about, judge_criterion
 from evaluator.evidence.levels import records_visits
 from evaluator.evidence.store import keep_evidence, keep_pair
 from evaluator.judges.judge import Exhibits
@@ -37,30 +37,44 @@ class CaseResult:
     case: CaseRecord
 
 
-def judge_case(case: Case, bench: Bench, driver: Playwright, done: Set[int] = frozenset()) -> CaseResult:
+Keep = Callable[[CriterionRecord], None]
+"""Takes a criterion's record as soon as it is made: a paid verdict must outlive whatever ends its case."""
+
+
+def judge_case(
+    case: Case, bench: Bench, driver: Playwright, done: Set[int] = frozenset(), keep: Keep = lambda _record: None
+) -> CaseResult:
     """Judge one case, but for the criteria in `done` (indexes), which have their verdicts.
 
-    Trouble of the machine becomes an unscored `infra_error`, never an exception.
+    Trouble of the machine becomes an unscored `infra_error`, never an exception; what was judged before it stands.
     """
     began = time.monotonic()
+    finished: list[CriterionRecord] = []
+
+    def finish(record: CriterionRecord) -> None:
+        finished.append(record)
+        keep(record)
+
     try:
-        result = _judge(case, bench, driver, done)
+        result = _judge(case, bench, driver, done, finish)
+        result = CaseResult(finished or result.criteria, result.case)
     except NotServed as error:
         result = _whole(case, error.outcome, str(error))
     except InfraError as error:
-        result = _unscored(case, str(error))
+        result = _unscored(case, str(error), finished)
     except Exception as error:  # noqa: BLE001  (the case's outermost edge: recorded, never a score)
         note = bench.results / "evidence" / case.case / "error.txt"
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(traceback.format_exc(), encoding="utf-8")
-        result = _unscored(case, f"{type(error).__name__}: {error}")
+        result = _unscored(case, f"{type(error).__name__}: {error}", finished)
     kept = keep_evidence(bench.results, case.case, bench.evidence)
     took = round(time.monotonic() - began, 3)
     record = result.case.model_copy(update={"duration_s": took, "evidence_sha256": kept})
     return CaseResult([c for c in result.criteria if c.criterion_index not in done], record)
 
 
-def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> CaseResult:
+def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int], finish: Keep) -> CaseResult:
+    """The case's record; the criteria's go to `finish`, but for those that the case as a whole decides."""
     if case.rubric_error:
         return _unscored(case, f"the rubric cannot be read: {case.rubric_error}")
     if case.submission is None:
@@ -75,7 +89,6 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
     if manifest.digest != case.submission.digest:
         raise InfraError(f"{case.case}: the submission was sealed anew since `cdb prepare`; run it again")
     unchanged = case.submission.changed_files == 0
-    criteria: list[CriterionRecord] = []
     with running_applications(case, bench, driver) as applications:
         attachments = [attachment.path for attachment in case.attachments]
         seen = look(applications, bench.results, bench.results / "evidence" / case.case, attachments, bench.evidence)
@@ -94,10 +107,10 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             if criterion.criterion_index in done:
                 continue
             if unchanged and plan.kind != "preservation":
-                criteria.append(_decided_whole(case, plan, "unchanged", "nothing was changed"))
+                finish(_decided_whole(case, plan, "unchanged", "nothing was changed"))
                 continue
             if plan.kind == "media" and seen.unplayable:
-                criteria.append(_cannot_play(case, plan, seen.unplayable))
+                finish(_cannot_play(case, plan, seen.unplayable))
                 continue
             evidence = bench.results / "evidence" / case.case / f"{criterion.criterion_index:02d}"
             shutil.rmtree(evidence, ignore_errors=True)  # of an attempt that was never journalled
@@ -108,11 +121,15 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
                 records_visits=records_visits(bench.evidence),
                 ground=Ground(applications, exhibits.submission, exhibits.start, evidence / "probe"),
             )
-            judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
+            try:
+                judged = judge_criterion(case, criterion, plan, judge, stage, refuter)
+            except CriterionBroken as error:
+                finish(error.record)
+                raise
             judged = with_advocate(judged, case, criterion, plan, judge, stage)
             keep_pair(bench.results, evidence, judged.start_frame, judged.submission_frame, bench.evidence)
             kept = digest(list_tree(evidence)) if evidence.is_dir() else None
-            criteria.append(judged.model_copy(update={"evidence_digest": kept}))
+            finish(judged.model_copy(update={"evidence_digest": kept}))
     record = CaseRecord(
         case=case.case,
         outcome="unchanged" if unchanged else "ok",
@@ -126,7 +143,7 @@ def _judge(case: Case, bench: Bench, driver: Playwright, done: Set[int]) -> Case
             *(["flows_lost"] if seen.flows_lost else []),
         ],
     )
-    return CaseResult(criteria, record)
+    return CaseResult([], record)
 
 
 def _digests(case: Case, bench: Bench) -> dict[str, Path]:
@@ -171,8 +188,14 @@ def _cannot_play(case: Case, plan: CriterionPlan, unplayable: dict[str, str]) ->
     return CriterionRecord(**about(case, plan), outcome="infra_error", reason=reason, verdict=None)
 
 
-def _unscored(case: Case, reason: str) -> CaseResult:
+def _unscored(case: Case, reason: str, finished: Sequence[CriterionRecord] = ()) -> CaseResult:
+    judged = {record.criterion_index for record in finished}
     criteria = [
-        CriterionRecord(**about(case, plan), outcome="infra_error", reason=reason, verdict=None) for plan in case.plan
+        *finished,
+        *(
+            CriterionRecord(**about(case, plan), outcome="infra_error", reason=reason, verdict=None)
+            for plan in case.plan
+            if plan.criterion_index not in judged
+        ),
     ]
     return CaseResult(criteria, CaseRecord(case=case.case, outcome="infra_error", reason=reason))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.atomic import write_json
+from bench.errors import InfraError
 from evaluator.adjudicate import SubDecision, SubFacts, decide, decide_sub, facts_of_runs
 from evaluator.attack import probed_evidence, refutation_record, replayed_evidence
 from evaluator.cases import Case, CriterionText
@@ -53,6 +54,14 @@ class _Sub:
         return tuple(r for r in self.replays if r.purpose in purposes)
 
 
+class CriterionBroken(InfraError):
+    """The machine failed within a criterion; `record` says so, and what its models had cost by then."""
+
+    def __init__(self, record: CriterionRecord) -> None:
+        super().__init__(record.reason)
+        self.record = record
+
+
 def judge_criterion(
     case: Case,
     criterion: CriterionText,
@@ -61,7 +70,9 @@ def judge_criterion(
     stage: Stage,
     refuter: CriterionRefuter | None = None,
 ) -> CriterionRecord:
-    """Judge one criterion to its record. What cannot be decided is an outcome other than `ok`, without a verdict."""
+    """Judge one criterion to its record. What cannot be decided is an outcome other than `ok`, without a verdict.
+
+    Raises CriterionBroken when the machine failed in a way that the next criterion would meet too."""
     began = time.monotonic()
     preservation = plan.kind == "preservation"
     work = _Work(flags=[] if case.planned else ["unplanned"])
@@ -78,6 +89,8 @@ def judge_criterion(
     except ReplayError as error:
         outcome: CriterionOutcome = "infra_error" if error.purpose == "propose" else "unverified"
         return _undecided(case, plan, outcome, str(error), began, work)
+    except InfraError as error:
+        raise CriterionBroken(_undecided(case, plan, "infra_error", str(error), began, work)) from error
     return _decided(case, plan, subs, stage, began, work)
 
 

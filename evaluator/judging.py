@@ -16,7 +16,7 @@ from bench.cache import cache_folder
 from bench.journal import Journal, of_type, read_journal
 from bench.lockfile import hold_identity, versions
 from bench.outcomes import CRITERION, wanted
-from bench.pool import run_all, stopping_on_signals
+from bench.pool import StopFlag, run_all, stopping_on_signals
 from evaluator.applications import Bench
 from evaluator.audit_queue import write_audit_queue
 from evaluator.browser_image import browser_facts
@@ -26,6 +26,7 @@ from evaluator.evidence.levels import EvidenceLevel
 from evaluator.frozen_store import FrozenStore, open_store
 from evaluator.judged import judged_so_far
 from evaluator.judges.judge import Judge, Refuter
+from evaluator.records import CriterionRecord
 from evaluator.sidecar import playwright_driver
 from sandboxes.docker_sandbox import kill_open_sandboxes
 from sandboxes.images import image_tag
@@ -129,7 +130,7 @@ def _judge_all(
         records = read_journal(results / "journal.jsonl").records
         judge.carry(list(of_type(records, "criterion")))
         so_far = judged_so_far(records)
-        written = {key: int(record["seq"]) for key, record in so_far.last.items()}
+        keep = _Kept(journal, {key: int(record["seq"]) for key, record in so_far.last.items()}, stop)
         left_alone = set(so_far.decided)  # never judged again
         if retry:
             keys = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
@@ -139,10 +140,15 @@ def _judge_all(
             waiting = [c for c in waiting if any((c.case, k.criterion_index) not in left_alone for k in c.criteria)]
         journal.append({"type": "run", "step": "judge", "waiting": len(waiting)})
         for result in run_all(
-            _case_job(bench, left_alone, progress, Activity(results)), waiting, concurrency=concurrency, stop=stop
+            _case_job(bench, left_alone, progress, Activity(results), keep),
+            waiting,
+            concurrency=concurrency,
+            stop=stop,
         ):
-            if not stop.is_set():  # a stopped case lost its containers: it is judged again, not recorded
-                _append(journal, result, written)
+            if not stop.is_set():  # a stopped case lost its containers: what it had not judged is not recorded
+                for criterion in result.criteria:
+                    keep(criterion)
+                journal.append(result.case.model_dump(mode="json"))
         journal.append({"type": "end", "step": "judge"})
         last = judged_so_far(read_journal(results / "journal.jsonl").records).last
         order = [(case.case, c.criterion_index) for case in cases.cases for c in case.criteria]
@@ -159,12 +165,12 @@ def _stop(judge: Judge, refuter: Refuter | None) -> None:
 
 
 def _case_job(
-    bench: Bench, left_alone: set[tuple[str, int]], progress: Progress, activity: Activity
+    bench: Bench, left_alone: set[tuple[str, int]], progress: Progress, activity: Activity, keep: _Kept
 ) -> Callable[[Case], CaseResult]:
     def job(case: Case) -> CaseResult:
         done = {index for name, index in left_alone if name == case.case}
         with activity.of(case.case, "judging"), playwright_driver() as driver:
-            result = judge_case(case, bench, driver, done)
+            result = judge_case(case, bench, driver, done, keep)
         verdicts = [record.verdict or record.outcome for record in result.criteria]
         progress(f"{case.case}: {result.case.outcome} [{' '.join(verdicts)}] in {result.case.duration_s:.1f} s")
         return result
@@ -172,14 +178,27 @@ def _case_job(
     return job
 
 
-def _append(journal: Journal, result: CaseResult, written: dict[tuple[str, int], int]) -> None:
-    for record in result.criteria:
-        payload = record.model_dump(mode="json")
+class _Kept:
+    """Writes each criterion's record once, as soon as it is there: from the threads of the cases, each its own keys.
+
+    `before`: the line of each criterion that has a record already, which a new one supersedes. Nothing is taken any
+    more after a stop: an application that was killed looks like one that does not work."""
+
+    def __init__(self, journal: Journal, before: dict[tuple[str, int], int], stop: StopFlag) -> None:
+        self._journal = journal
+        self._before = before
+        self._stop = stop
+        self._kept: set[tuple[str, int]] = set()
+
+    def __call__(self, record: CriterionRecord) -> None:
         key = (record.case, record.criterion_index)
-        if key in written:
-            payload["supersedes"] = written[key]
-        written[key] = journal.append(payload)["seq"]
-    journal.append(result.case.model_dump(mode="json"))
+        if key in self._kept or self._stop.is_set():
+            return
+        payload = record.model_dump(mode="json")
+        if key in self._before:
+            payload["supersedes"] = self._before[key]
+        self._journal.append(payload)
+        self._kept.add(key)
 
 
 def _summary(results: Path, cases: Cases) -> JudgeSummary:

@@ -12,7 +12,7 @@ from evaluator.browser import AppBrowser
 from evaluator.evidence.recorder import VisitRecorder
 from evaluator.probes.facts import Ground
 from evaluator.records import Purpose, Replay
-from evaluator.replay import run_witness
+from evaluator.replay import RUN_S, TIME_OVER, run_witness
 from evaluator.witness import Witness
 
 TRIES = 2
@@ -24,7 +24,7 @@ SLOW_PATIENCE = 4.0
 
 
 class ReplayError(InfraError):
-    """Browser or machine broke under a witness, twice in a row. `purpose` says in whose service it ran."""
+    """Browser or machine broke under a witness, or its time was over, twice in a row. `purpose`: what it ran for."""
 
     def __init__(self, purpose: Purpose, reason: str) -> None:
         super().__init__(f"the browser failed during the {purpose} run: {reason}")
@@ -84,6 +84,7 @@ class Stage:
                 frames_dir=pictures,
                 results_root=self.results,
                 patience=patience,
+                deadline_s=RUN_S * patience,
                 reference=reference,
             )
             browser.recorder = None
@@ -92,7 +93,8 @@ class Stage:
             patience = SLOW_PATIENCE
         if replay.outcome != "error":
             return replay
-        if app == "start" or not browser.answers():
+        # A witness that needs more time than there is says nothing about the application.
+        if app == "start" or replay.reason.endswith(TIME_OVER) or not browser.answers():
             raise ReplayError(purpose, replay.reason)
         reason = f"the application broke the page twice while the browser worked: {replay.reason}"
         return replay.model_copy(update={"outcome": "failed", "reason": reason})

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluator.replay.run import run_witness
+from evaluator.replay.run import RUN_S, TIME_OVER, run_witness
 
-__all__ = ["run_witness"]
+__all__ = ["RUN_S", "TIME_OVER", "run_witness"]

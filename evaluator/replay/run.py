@@ -28,6 +28,9 @@ ANSWER_S = 6.0
 """How long past a step's own deadline a page may leave us without an answer before it counts as hung."""
 SILENCE_S = 3.0
 """A page that answered less than this ago when the run's time was over is slow, not hung."""
+TIME_OVER = "the run's time was over before the witness was done"
+"""How the reason of a run ends that was stopped while its page still answered."""
+RUN_S = 60.0
 NAVIGATION_S = 20.0
 VACUITY_PATIENCE = 0.5
 """For runs that are mostly expected to fail: what is missing is given up after 1 s."""
@@ -64,7 +67,7 @@ def run_witness(
     inputs: Mapping[str, str] | None = None,
     frames_dir: Path | None,
     results_root: Path,
-    deadline_s: float = 60,
+    deadline_s: float = RUN_S,
     patience: float | None = None,
     masked: bool = False,
     viewport: Viewport | None = None,
@@ -249,7 +252,7 @@ def _hung(run: _Run, said: str) -> Exception:
     if not run.browser.browser.is_connected() or not run.browser.answers():
         return BrowserBroke(f"{said}, and neither does the browser")
     if silent_s < SILENCE_S:
-        return BrowserBroke("the run's time was over before the witness was done")
+        return BrowserBroke(TIME_OVER)
     return StepFailed("the page stopped answering: it is busy and never comes to an end")
 
 
