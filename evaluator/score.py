@@ -206,8 +206,11 @@ def _strata(cases: Cases, counts: TaskCounts) -> dict[str, dict[str, float | int
     return strata
 
 
+_SETTINGS = ("judge", "refuter", "evidence", "digests_sha256", "images", "conditions", "versions", "plans_sha256")
+
+
 def settings_beside(journal: Path, cases: Cases) -> dict[str, Any]:
-    """Judge, images, conditions and versions from the lock beside a journal of ours; empty for a foreign one.
+    """What the lock beside a journal of ours says of how it was judged (`_SETTINGS`); empty for a foreign journal.
 
     Raises UsageError when that lock is of another entry, other submissions, plans or scope than `cases`.
     """
@@ -222,6 +225,4 @@ def settings_beside(journal: Path, cases: Cases) -> dict[str, Any]:
             f"{journal} was judged for another cases.json (different: {', '.join(differing)}); "
             f"use {journal.parent / 'cases.json'}"
         )
-    return {
-        key: content[key] for key in ("judge", "images", "conditions", "versions", "plans_sha256") if key in content
-    }
+    return {key: content[key] for key in _SETTINGS if key in content}

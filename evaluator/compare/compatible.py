@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.errors import UsageError
 from evaluator.cases import Case
-from evaluator.compare.entrants import Result
+from evaluator.compare.entrants import Result, Who
 
 _OF_THE_SOLVING = ("conditions", "limits", "timeout_s", "caps")
 
@@ -19,6 +19,11 @@ def check_compatible(results: list[Result]) -> None:
     """
     first = results[0]
     faults: list[str] = []
+    seen: dict[Who, Result] = {}
+    for result in results:
+        twin = seen.setdefault(result.who, result)
+        told = _diff("solve.agent", twin.cases.solve.get("agent"), result.cases.solve.get("agent"))
+        faults += [f"{twin.folder} / {result.folder}, attempts of one agent by their names: {line}" for line in told]
     for other in results[1:]:
         faults += [f"{first.folder} / {other.folder}: {line}" for line in differences(first, other)]
     if faults:
@@ -41,10 +46,16 @@ def differences(first: Result, other: Result) -> list[str]:
     for what, of in (("starting application", _start), ("criteria", _criteria), ("criterion plan", _plan)):
         if differing := [case.case for case, twin in shared if of(case) != of(twin)]:
             lines.append(f"{what} of {', '.join(differing[:5])}{' …' if len(differing) > 5 else ''}")
-    for key in ("judge", "conditions", "images"):
+    if (first.settings.get("judge") or {}).get("model") and (
+        differing := [case.case for case, twin in shared if _digests(case) != _digests(twin)]
+    ):
+        lines.append(f"digests of the attachments of {', '.join(differing[:5])}{' …' if len(differing) > 5 else ''}")
+    for key in ("judge", "refuter", "evidence", "conditions", "images"):
         lines += _diff(f"evaluator.{key}", first.settings.get(key), other.settings.get(key))
     for key in _OF_THE_SOLVING:
-        lines += _diff(f"solve.{key}", first.cases.solve.get(key), other.cases.solve.get(key))
+        told = first.cases.solve.get(key), other.cases.solve.get(key)
+        if key != "caps" or None not in told:  # an agent without a model has no caps
+            lines += _diff(f"solve.{key}", *told)
     return lines
 
 
@@ -54,6 +65,11 @@ def _start(case: Case) -> Any:
 
 def _criteria(case: Case) -> Any:
     return [(c.criterion_index, c.criterion) for c in case.criteria]
+
+
+def _digests(case: Case) -> Any:
+    """What a model was told of the attachments."""
+    return [(one.path, one.digest_sha256) for one in case.attachments]
 
 
 def _plan(case: Case) -> Any:

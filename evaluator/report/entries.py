@@ -100,22 +100,42 @@ def group(entries: Iterable[Entry]) -> list[Group]:
     Two groups are titled by what is not the same in all of them.
     """
     by_key: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_key.setdefault(json.dumps(_circumstances(entry.results.lock)), []).append(entry)
-    told = [_circumstances(members[0].results.lock) for members in by_key.values()]
+    told: list[list[tuple[str, str]]] = []
+    every = list(entries)
+    capped = {json.dumps(_circumstances(e.results)): _caps(e.results) for e in reversed(every) if _caps(e.results)}
+    for entry in every:
+        lines = _circumstances(entry.results)
+        # An agent without a model has no caps: it stands beside those that have some.
+        lines += _caps(entry.results) or capped.get(json.dumps(lines), [])
+        if (key := json.dumps(lines)) not in by_key:
+            told.append(lines)
+        by_key.setdefault(key, []).append(entry)
     shared = {line for line in told[0] if all(line in lines for lines in told)}
     titles = [" · ".join(f"{name} {value}" for name, value in lines if (name, value) not in shared) for lines in told]
     return [Group(title, members) for title, members in zip(titles, by_key.values(), strict=True)]
 
 
-def _circumstances(lock: Json) -> list[tuple[str, str]]:
-    """What must be the same for two entries to stand in one table, as (name, value)."""
+def _circumstances(results: Results) -> list[tuple[str, str]]:
+    """What must be the same for two entries to stand in one table, as (name, value): of the judging from its lock, of
+    the solving from what cases.json kept of the solve entry's."""
+    lock = results.lock
+    solve = mapping(mapping(results.scores.get("settings")).get("solve"))
     dataset, scope = mapping(lock.get("dataset")), mapping(lock.get("scope"))
     lines = [(f"dataset {key}", _flat(dataset.get(key))) for key in ("name", "digest")]
     lines += [("scope", _flat(scope.get("label"))), ("cases", _flat(scope.get("cases")))]
     lines += [(f"judge {in_words(key)}", _flat(value)) for key, value in sorted(mapping(lock.get("judge")).items())]
+    lines += [(f"refuter {in_words(k)}", _flat(value)) for k, value in sorted(mapping(lock.get("refuter")).items())]
     lines += [(in_words(key), _flat(value)) for key, value in sorted(mapping(lock.get("conditions")).items())]
-    return lines
+    lines += [("plans", _flat(lock.get("plans_sha256"))), ("evidence", _flat(lock.get("evidence")))]
+    for key in ("conditions", "limits"):
+        lines += [(f"solving: {in_words(k)}", _flat(value)) for k, value in sorted(mapping(solve.get(key)).items())]
+    return [*lines, ("solving: time limit", _flat(solve.get("timeout_s")))]
+
+
+def _caps(results: Results) -> list[tuple[str, str]]:
+    """What an agent's model calls might cost, of one trial."""
+    solve = mapping(mapping(results.scores.get("settings")).get("solve"))
+    return [(f"solving: {in_words(k)}", _flat(value)) for k, value in sorted(mapping(solve.get("caps")).items())]
 
 
 def _labels(all_results: Sequence[Results]) -> list[str]:

@@ -25,14 +25,15 @@ def make_result(tmp_path: Path) -> MakeResult:
     def make(
         name: str, verdicts: dict[str, list[str | None]], *, agent: str | None = None, model: str | None = None,
         attempt: int = 1, plan: str = "behaviour", judge: str = "recorded", digest: str | None = None,
-        conditions: dict[str, str] = CONDITIONS,
+        conditions: dict[str, str] = CONDITIONS, solve: dict[str, Any] | None = None,
+        beside: dict[str, Any] | None = None,
     ) -> Path:  # fmt: skip
         folder = tmp_path / name
         folder.mkdir()
         cases = Cases(
             dataset={"name": "D"}, scope={"label": "D", "whole": True},
-            entry={"agent": agent or name, "model": model, "harness": "cdb", "attempt": attempt},
-            solve={"conditions": conditions}, plans_sha256="x",
+            entry={"agent": None if agent == "" else agent or name, "model": model, "harness": "cdb", "attempt": attempt},
+            solve={"conditions": conditions, **(solve or {})}, plans_sha256="x",
             cases=[
                 Case(
                     case=case, request="r", attachment="none", attachments=[], annotation=None, project="p",
@@ -49,6 +50,7 @@ def make_result(tmp_path: Path) -> MakeResult:
         )  # fmt: skip
         write_cases(cases, folder / "cases.json")
         lock = {"step": "judge", **what_is_judged(cases), "judge": {"name": judge}, "conditions": {"egress": "none"}}
+        lock |= beside or {}
         (folder / "lock.json").write_text(json.dumps(lock))
         rows = [
             {"case": case, "criterion_index": i + 1, "verdict": verdict}
@@ -97,6 +99,8 @@ def test_tasks_without_a_partner_are_listed_and_not_paired(make_result: MakeResu
         ({"plan": "preservation"}, "criterion plan of t00"),
         ({"judge": "opus"}, 'evaluator.judge.name: "recorded", "opus"'),
         ({"conditions": {**CONDITIONS, "egress": "open"}}, 'solve.conditions.egress: "none", "open"'),
+        ({"beside": {"refuter": {"model": "m"}}}, "evaluator.refuter: not recorded, "),
+        ({"beside": {"evidence": "full"}}, 'evaluator.evidence: not recorded, "full"'),
     ],
 )
 def test_results_that_do_not_mean_the_same_are_refused_with_the_difference(
@@ -119,6 +123,29 @@ def test_results_of_one_agent_are_attempts_and_those_of_one_submission_are_judgi
     assert entrant["metrics"]["strict"]["mean"] == 87.5  # t01: (1 + (0 + 1)/2)/2
     assert (entrant["pass_at"]["2"], entrant["pass_hat"]["2"]) == (100.0, 50.0)
     assert entrant["variance"]["strict"]["judge"] is not None
+
+
+def test_one_name_for_two_systems_is_refused(make_result: MakeResult) -> None:
+    runs = [
+        make_result(f"a{n}", tasks("PASS"), agent="a", attempt=n, solve={"agent": {"version": f"0.{n}"}})
+        for n in (1, 2)
+    ]
+    with pytest.raises(UsageError, match=r'attempts of one agent by their names: solve.agent.version: "0.1", "0.2"'):
+        compare(runs, "witnessed")
+
+
+def test_submissions_of_unknown_origin_are_never_attempts_of_one_entrant(make_result: MakeResult) -> None:
+    one, other = (make_result(name, tasks(verdict), agent="") for name, verdict in (("a", "PASS"), ("b", "FAIL")))
+    again = make_result("again", tasks("PASS"), agent="", digest="a")
+    found = compare([one, other, again], "witnessed")
+    assert [(e["attempts"], e["judgings"]) for e in found["entrants"]] == [(1, 2), (1, 1)]
+
+
+def test_caps_are_no_difference_to_an_agent_that_calls_no_model(make_result: MakeResult) -> None:
+    capped = make_result("capped", tasks("PASS"), solve={"caps": {"max_usd": 5}})
+    assert compare([make_result("bare", tasks("FAIL")), capped], "witnessed")["pairs"]
+    with pytest.raises(UsageError, match=r"solve\.caps\.max_usd: 5, 9"):
+        compare([capped, make_result("richer", tasks("PASS"), solve={"caps": {"max_usd": 9}})], "witnessed")
 
 
 def test_the_table_has_a_row_a_harness_and_a_column_a_model(make_result: MakeResult) -> None:
