@@ -25,13 +25,19 @@ class Interval(NamedTuple):
     high: float
 
 
-def bootstrap_mean(values: Sequence[float], *, seed: int) -> Interval:
+def bootstrap_mean(values: Sequence[float], *, seed: int, span: tuple[float, float] = (0.0, 1.0)) -> Interval:
     """Percentile bootstrap over tasks (Efron 1979), 10,000 resamples from a seeded PCG64: same input, same numbers.
 
-    Raises ValueError on an empty sequence.
+    `span`: the least and the greatest value there can be. Where all values are equal no resample differs, and an
+    interval without width would claim what so few tasks cannot show: it is Wilson's then, whose variance is the
+    greatest that values within `span` can have. Raises ValueError on an empty sequence.
     """
     if not len(values):
         raise ValueError("no task to average")
+    if min(values) == max(values):
+        low, high = span
+        _, *ends = _wilson((values[0] - low) / (high - low), len(values))
+        return Interval(float(values[0]), *(low + end * (high - low) for end in ends))
     return _percentiles(math.fsum(values) / len(values), resampled_means(values, seed=seed))
 
 
@@ -59,7 +65,7 @@ def nested_bootstrap(tasks: Sequence[Sequence[float]], *, seed: int) -> Interval
     if not len(tasks):
         raise ValueError("no task to average")
     means = [math.fsum(values) / len(values) for values in tasks]
-    if all(len(values) == 1 for values in tasks):
+    if all(len(values) == 1 for values in tasks) or len({value for values in tasks for value in values}) == 1:
         return bootstrap_mean(means, seed=seed)
     generator = np.random.Generator(np.random.PCG64(seed))
     totals = np.zeros(NESTED_RESAMPLES)
@@ -83,7 +89,10 @@ def wilson(successes: int, n: int) -> Interval:
     """Wilson's score interval of a proportion (Wilson 1927), 95 %. Raises ValueError when n is 0."""
     if n == 0:
         raise ValueError("no task to average")
-    p = successes / n
+    return _wilson(successes / n, n)
+
+
+def _wilson(p: float, n: int) -> Interval:
     centre = (p + Z_95**2 / (2 * n)) / (1 + Z_95**2 / n)
     half = Z_95 / (1 + Z_95**2 / n) * math.sqrt(p * (1 - p) / n + Z_95**2 / (4 * n**2))
-    return Interval(p, max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(p, max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half)))

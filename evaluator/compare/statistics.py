@@ -19,7 +19,7 @@ _PIECE = 2_000
 
 def difference(first: Sequence[float], second: Sequence[float], *, seed: int) -> Interval:
     """Mean of `first - second` over tasks and its 95 % bootstrap interval. Raises ValueError when empty."""
-    return bootstrap_mean([a - b for a, b in zip(first, second, strict=True)], seed=seed)
+    return bootstrap_mean([a - b for a, b in zip(first, second, strict=True)], seed=seed, span=(-1.0, 1.0))
 
 
 def sign_flip(differences: Sequence[float], *, seed: int) -> float:

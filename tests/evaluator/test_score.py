@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bench.errors import DataError, UsageError
 from evaluator.cases import Case, Cases, CriterionText, SubmissionFacts
-from evaluator.intervals import bootstrap_mean, wilson
+from evaluator.intervals import bootstrap_mean, nested_bootstrap, wilson
 from evaluator.score import score, settings_beside
 
 
@@ -142,6 +142,17 @@ def test_the_bootstrap_interval_matches_the_exact_one_for_a_coin() -> None:
     found = bootstrap_mean([0.0, 1.0] * 50, seed=0)
     assert found.mean == 0.5
     assert (found.low, found.high) == pytest.approx((0.40, 0.60), abs=0.011)
+
+
+@pytest.mark.parametrize(("value", "n"), [(0.5, 1), (1.0, 4), (0.0, 96), (0.25, 8)])
+def test_equal_values_are_no_certainty(value: float, n: int) -> None:
+    found = bootstrap_mean([value] * n, seed=0)
+    assert found.mean == value
+    assert 0 <= found.low <= value <= found.high <= 1
+    assert found.high - found.low > 1 / (2 * n)
+    if value == 1.0:
+        assert (found.low, found.high) == wilson(n, n)[1:]
+    assert nested_bootstrap([[value] * 2] * n, seed=0) == found
 
 
 def test_wilson_matches_the_published_example() -> None:

@@ -285,7 +285,10 @@ def test_one_trial_by_hand_as_the_documents_say(play: Play, model: ModelServer, 
     import urllib.request
 
     play()
-    argv = [sys.executable, "-m", "sandboxes.gateway", "--try", "claude-sonnet-4-5", "--upstream", "anthropic"]
+    # A shell's background job ignores SIGINT, and so would what we start.
+    hearing = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    hearing += "runpy.run_module('sandboxes.gateway', run_name='__main__')"
+    argv = [sys.executable, "-c", hearing, "--try", "claude-sonnet-4-5", "--upstream", "anthropic"]
     argv += ["--folder", str(tmp_path / "seen"), "--port", "0"]
     env = os.environ | {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.address, "NO_PROXY": "127.0.0.1"}
     process = subprocess.Popen(argv, env=env, cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, text=True)
