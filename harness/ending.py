@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from harness.agents.agent import Reported
@@ -113,7 +114,12 @@ def _flags(facts: Facts) -> tuple[str, ...]:
     return tuple(name for name, holds in found.items() if holds)
 
 
+_RELEASE = re.compile(r"(?:[-@](?:latest|\d{3,4}|\d{8}|\d{4}-\d\d-\d\d|preview(?:-\d\d-\d\d)?))?")
+"""What names one release of a model after its name: `-20250929`, `@20250929`, `-2024-08-06`, `-0613`, `-001` …"""
+
+
 def _same(asked: str | None, answered: str) -> bool:
-    """A provider may answer with a dated name of the model that was asked, or without its own prefix."""
-    bare = (asked or "").rpartition("/")[2]
-    return answered.rpartition("/")[2].startswith(bare) or bare.startswith(answered.rpartition("/")[2])
+    """A provider may answer with a dated name of the model that was asked, or without date or its own prefix. Any
+    other end makes another model of it: `gpt-5` is not `gpt-5-mini`, `claude-opus-4` not `claude-opus-4-1`."""
+    shorter, longer = sorted(((asked or "").rpartition("/")[2], answered.rpartition("/")[2]), key=len)
+    return longer.startswith(shorter) and _RELEASE.fullmatch(longer[len(shorter) :]) is not None

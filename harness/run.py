@@ -171,6 +171,7 @@ def _trial_job(
     def job(task: Task) -> TrialResult:
         if read_manifest(submissions, task.case_id) is not None:
             return _adopted(task, agent, submissions, journal)
+        _record_lost_tries(task, entry, journal)
         if reason := _cap_reached(entry, settings):
             result = TrialResult(task.case_id, "not_started", reason)
             journal.append({**result.record(), "try": 0, "logs": ""})
@@ -193,6 +194,16 @@ def _trial_job(
         raise AssertionError("unreachable: the last try returns")
 
     return job
+
+
+def _record_lost_tries(task: Task, entry: Path, journal: Journal) -> None:
+    """A record for each try of a killed run that called a model and was never written down: it was paid for."""
+    told = {record.get("logs") for record in of_type(read_journal(journal.path).records, "trial")}
+    for folder in sorted((entry / "trials" / task.case_id).glob("[0-9]*")):
+        logs = str(folder.relative_to(entry))
+        if logs not in told and (account := account_left(folder)):
+            lost = TrialResult(task.case_id, "cancelled", "the run was killed", account=account)
+            journal.append({**lost.record(), "try": int(folder.name), "logs": logs})
 
 
 def _cap_reached(entry: Path, settings: SolveSettings) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.agents.agent import Reported
-from harness.ending import Facts, decide
+from harness.ending import Facts, _same, decide
 from sandboxes.gateway.records import TrialSummary
 
 
@@ -76,3 +76,25 @@ def test_flag(seen: dict[str, Any], more: dict[str, Any], flag: str) -> None:
 
 def test_an_agent_is_not_blind_where_there_is_nothing_to_see() -> None:
     assert decide(facts({"media": {}}, shows=0)).flags == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("claude-opus-4", "claude-opus-4-20250514", True),
+        ("anthropic/claude-sonnet-4-5-20250929", "claude-sonnet-4-5", True),
+        ("gpt-4o", "gpt-4o-2024-08-06", True),
+        ("gpt-4", "gpt-4-0613", True),
+        ("gemini-2.5-flash", "models/gemini-2.5-flash-001", True),
+        ("claude-sonnet-4", "claude-sonnet-4@20250514", True),
+        ("gpt-5", "gpt-5-mini-2025-08-07", False),
+        ("gpt-4", "gpt-4o-mini", False),
+        ("claude-opus-4", "claude-opus-4-1", False),
+        ("claude-opus-4-1", "claude-opus-4", False),
+        ("gpt-5-mini", "gpt-5", False),
+    ],
+)
+def test_another_model_is_not_taken_for_a_release_of_the_one_that_was_asked(
+    asked: str, answered: str, same: bool
+) -> None:
+    assert _same(asked, answered) == same

@@ -131,3 +131,20 @@ def test_a_cost_that_is_not_known_holds_no_cap_and_so_ends_the_run(dataset: Data
     broken = Broken()
     found = solve(dataset, NoopAgent("noop"), settings(tmp_path, run_usd=10.0), broken, print)
     assert (found.outcomes["two"], broken.opened) == ("not_started", 0)
+
+
+def test_c41_a_try_that_was_killed_with_its_run_is_paid_for(dataset: Dataset, tmp_path: Path) -> None:
+    entry = entry_with(tmp_path, {"case": "one", "outcome": "infra_error", "try": 1, "logs": "trials/one/1"})
+    (entry / "trials/one/1").mkdir(parents=True)
+    write_json(entry / "trials/one/1/gateway.json", {"trial": "t", "calls": 1, "cost_usd": 9.0, "ending": "ok"})
+    (entry / "trials/one/2").mkdir()
+    write_json(entry / "trials/one/2/gateway.json", {"trial": "t", "calls": 3, "cost_usd": 1.5, "ending": "ok"})
+    (entry / "trials/two/1").mkdir(parents=True)  # killed before it had called its model
+    for _ in range(2):  # and only once
+        solve(dataset, NoopAgent("noop"), settings(tmp_path), Broken(), print)
+    told = [
+        (r["case"], r["try"], r["account"])
+        for r in of_type(read_journal(entry / "journal.jsonl").records, "trial")
+        if r["outcome"] == "cancelled"
+    ]
+    assert told == [("one", 2, {"calls": 3, "cost_usd": 1.5})]
