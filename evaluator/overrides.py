@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, ValidationError
 
 from bench.errors import UsageError
+from bench.yaml_file import read_yaml
 from evaluator.records import COLUMNS, Strict, Verdict
 from evaluator.verdicts import CODES, VerdictTable
 
@@ -35,9 +35,7 @@ def read_overrides(path: Path) -> list[Override]:
     if not path.is_file():
         raise UsageError(f"{path} does not exist; --overrides wants a YAML file (docs/records.md)")
     try:
-        found = Overrides.model_validate(yaml.safe_load(path.read_text(encoding="utf-8-sig"))).overrides
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from error
+        found = Overrides.model_validate(read_yaml(path)).overrides
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors()]
         raise UsageError(f"{path}: {'; '.join(faults)}") from error

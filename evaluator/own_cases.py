@@ -13,12 +13,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.errors import DataError, UsageError
 from bench.strict_json import read_json
 from bench.task import QUERIES, read_task
+from bench.yaml_file import read_yaml
 from evaluator.attachments import primary_kind
 from evaluator.case_source import CASE_ID, CaseSource, Criterion
 from evaluator.release_card import ReleaseAbout
@@ -56,14 +56,9 @@ def read_about(folder: Path, cases: int) -> ReleaseAbout:
     content: object = {}
     if path.is_file():
         try:
-            content = (
-                yaml.safe_load(
-                    path.read_text(encoding="utf-8-sig"),
-                )
-                or {}
-            )
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} is no YAML in UTF-8: {error}") from error
+            content = read_yaml(path) or {}
+        except UsageError as error:
+            raise DataError(str(error)) from error
     try:
         given = _About.model_validate(content)
     except ValidationError as error:

@@ -6,10 +6,10 @@ import difflib
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from bench.errors import UsageError
+from bench.yaml_file import read_yaml
 
 Attachment = Literal["audio", "video", "document", "image", "none"]
 
@@ -143,10 +143,7 @@ def read_config(path: Path) -> RunConfig:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in _shipped().glob("*.yaml")))
         raise UsageError(f"{path} does not exist; runs that come with the package are in configs/runs/: {known}")
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_OnceLoader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not YAML: {error}") from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise UsageError(f"{path} must be a mapping with name, agents and judges; see configs/runs/sample.yaml")
     try:
@@ -190,18 +187,3 @@ _PARTS: dict[str, type[_Part]] = {
 def _fields_at(place: list[str]) -> list[str]:
     part: type[BaseModel] = _PARTS[place[0]] if place else RunConfig
     return sorted(part.model_fields)
-
-
-class _OnceLoader(yaml.SafeLoader):
-    """YAML as `safe_load` reads it, but a key given twice is an error: one of the two would be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)

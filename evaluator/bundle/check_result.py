@@ -225,8 +225,9 @@ def _check_evidence(found: Findings, here: str, folder: Path, record: CriterionR
     ]
     frames += [picture for sub in record.sub_requirements if sub.pair for picture in sub.pair.pictures]
     for frame in frames:
-        if not _is_below(frame, f"evidence/{record.case}") or not (folder / frame).is_file():
-            found.fault(f"{here}/{frame}", "the journal speaks of this picture, and it is not there")
+        with found.at(f"{here}/{inner}"):
+            if not _is_below(frame, f"evidence/{record.case}") or not (folder / frame).is_file():
+                found.fault(f"{here}/{frame[:200]}", "the journal speaks of this picture, and it is not there")
 
 
 def _check_citations(found: Findings, place: str, folder: Path, case: Case, record: CriterionRecord) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import configs
 from bench.errors import UsageError
+from bench.yaml_file import read_yaml
 from harness.agents.agent import Agent, WireProtocol
 from harness.agents.aider import Aider
 from harness.agents.claude_code import ClaudeCode
@@ -107,10 +107,7 @@ def shipped_agents() -> list[str]:
 
 def _read(path: Path) -> AnySettings:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _ADAPTER.validate_python(content)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from error
+        return _ADAPTER.validate_python(read_yaml(path))
     except ValidationError as error:
         raise UsageError(f"{path}: {_explained(error)}") from error
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bench.errors import UsageError
+from bench.yaml_file import read_yaml
 
 Protocol = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
 Auth = Literal["x-api-key", "bearer", "x-goog-api-key", "none"]
@@ -168,8 +168,7 @@ def load_config(path: Path, environ: Mapping[str, str] = os.environ) -> GatewayC
     Raises UsageError naming the file and the field.
     """
     try:
-        told: Any = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        config = GatewayConfig.model_validate(told)
-    except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
+        config = GatewayConfig.model_validate(read_yaml(path) or {})
+    except (UsageError, ValueError) as error:
         raise UsageError(f"{path} is no gateway configuration: {error}; see docs/gateway.md") from error
     return config.model_copy(update={"upstreams": {**default_upstreams(environ), **config.upstreams}})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError
 
 from bench.errors import UsageError
+from bench.yaml_file import read_yaml
 from evaluator.records import Strict
 
 
@@ -68,10 +68,7 @@ def read_settings(name: str) -> ModelSettings:
     if not name.endswith((".yaml", ".yml")):
         return ModelSettings(model=name)
     path = Path(name)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise UsageError(f"the judge's settings {path} cannot be read: {error}") from error
+    content = read_yaml(path)
     try:
         return ModelSettings.model_validate(content)
     except ValidationError as error:

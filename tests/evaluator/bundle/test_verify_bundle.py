@@ -302,6 +302,21 @@ def test_a_blind_pair_credits_only_what_it_can(forge: Forge) -> None:
     assert "clock criterion 2: part a is credited by a blind pair" in said(found)
 
 
+def test_a_picture_that_cannot_be_is_one_fault_among_others(forge: Forge) -> None:
+    def named(record: dict[str, Any]) -> dict[str, Any]:
+        subs = json.loads(json.dumps(record["sub_requirements"]))
+        subs[0]["replays"][0]["steps"][0]["frame"] = f"evidence/clock/02/{'x' * 400}.jpg"
+        return {**record, "sub_requirements": subs}
+
+    def change(bundle: Path) -> None:
+        rewrite_journal(bundle / JOURNAL, every(("clock", 2), named))
+        (bundle / "start/clock/project/index.html").write_text("another")
+
+    found = verify_bundle(forge(change))
+    assert f"{RESULTS}/evidence/clock/02" in places(found)
+    assert "start/clock/project" in places(found)
+
+
 def test_another_witness_or_picture_than_was_judged_is_found(forge: Forge) -> None:
     def change(bundle: Path) -> None:
         witness = bundle / RESULTS / "evidence/clock/01/a.witness.json"
