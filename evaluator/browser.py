@@ -276,8 +276,9 @@ class AppPage:
         line = f"{message.type}: {message.text}"
         _keep(self.console, line)
         source = message.location.get("url", "")
-        ours = bool(source) and not self.is_own(source)
-        if message.type == "error" and not ours and not source.endswith("/favicon.ico"):
+        # Code that a bundler names otherwise (webpack-internal:), or with no address at all, is the application's.
+        foreign = source.startswith(("http:", "https:")) and bool(_origin(source)) and not self.is_own(source)
+        if message.type == "error" and not foreign and not source.endswith("/favicon.ico"):
             _keep(self.faults, line)
 
     def _on_error(self, error: WebError) -> None:
@@ -417,8 +418,13 @@ class AppBrowser:
 
 
 def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    """Scheme, host and port as a browser writes them (its scheme's own port is left out); "" for no address."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # what a page names as its source can be anything
+        return ""
+    standard = {"http": ":80", "https": ":443"}.get(parts.scheme, ":")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(standard)}"
 
 
 def _keep(lines: list[str], line: str) -> None:

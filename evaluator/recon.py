@@ -7,7 +7,8 @@ accessibility, media, and what differs.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from bench.atomic import write_json
 from bench.errors import InfraError
 from bench.strict_json import read_json
 from evaluator.applications import Applications, NotServed
-from evaluator.browser import DESKTOP, AppBrowser, PageHung
+from evaluator.browser import DESKTOP, AppBrowser, AppPage, PageHung
 from evaluator.evidence.levels import Depth, EvidenceLevel, depth_of
 from evaluator.playback import unplayable
 from evaluator.turns import Turn
@@ -124,7 +125,7 @@ def _look(
         facts["unplayable"] = {}
     files, hung = [folder / f"{app}.json"], ""
     try:
-        with Turn(), browser.open(viewport=DESKTOP) as visit, visit.within(LOOK_S):
+        with Turn(), browser.open(viewport=DESKTOP) as visit, _told(visit, facts), visit.within(LOOK_S):
             visit.goto("/")
             if attachments is not None:
                 facts["unplayable"] = unplayable(visit, attachments)
@@ -132,14 +133,35 @@ def _look(
                 if viewport:
                     visit.page.set_viewport_size(viewport)  # type: ignore[arg-type]
                     visit.settle()
-                snapshot = folder / f"{app}-{size}.snapshot.txt"
-                snapshot.write_text(visit.snapshot(), encoding="utf-8", errors="backslashreplace")
                 visit.screenshot(folder / f"{app}-{size}.jpg")
-                files += [snapshot, folder / f"{app}-{size}.jpg"]
-            facts |= {"console": list(visit.console), "refused_requests": list(visit.refused)}
+                files.append(folder / f"{app}-{size}.jpg")
+                if reason := _write_snapshot(visit, folder / f"{app}-{size}.snapshot.txt"):
+                    facts["error"] = reason
+                else:
+                    files.append(folder / f"{app}-{size}.snapshot.txt")
     except PageHung as error:
         facts["error"] = hung = str(error)
     except PlaywrightError as error:
         facts["error"] = error.message.splitlines()[0]
     write_json(files[0], facts)
     return files, hung
+
+
+@contextmanager
+def _told(visit: AppPage, facts: dict[str, Any]) -> Iterator[None]:
+    """What the page said and asked for is kept, however the look at it ends."""
+    try:
+        yield
+    finally:
+        facts |= {"console": list(visit.console), "refused_requests": list(visit.refused)}
+
+
+def _write_snapshot(visit: AppPage, path: Path) -> str:
+    """Why there is none, "" when it is written: a page may be too large, or hold nothing that has a tree (frames)."""
+    try:
+        path.write_text(visit.snapshot(), encoding="utf-8", errors="backslashreplace")
+    except PlaywrightError as error:
+        if visit.hung or visit.crashed:
+            raise
+        return f"no accessibility snapshot: {error.message.splitlines()[0]}"
+    return ""

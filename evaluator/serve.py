@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bench.errors import CdbError, InfraError
 from evaluator import app_probe, static_server
@@ -107,7 +108,7 @@ def serve(
             found = _await(sandbox, plan, ready_s, waiting)
             host = found["name"] if plan.start else "127.0.0.1"
             # An application may name its own address in its code, and then it is localhost: asked for first.
-            url = f"http://{host}:{found['port']}{plan.base_path}{plan.entry}"
+            url = f"http://{host}:{found['port']}{_path(plan)}"
             yield ServedApp(sandbox, url, static=not plan.start)
 
 
@@ -124,6 +125,11 @@ def programs() -> Iterator[Mount]:
             copy.chmod(0o644)
         inner.chmod(0o755)
         yield Mount(inner, PROGRAMS)
+
+
+def _path(plan: ServePlan) -> str:
+    """The path that is opened, as it stands in an address: folders may have spaces and letters of any alphabet."""
+    return quote(plan.base_path + plan.entry, safe="/%:@!$&'()*+,;=~?#" if plan.by_hand else "/:@!$&'()*+,;=~")
 
 
 def _static_server(plan: ServePlan) -> list[str]:
@@ -154,7 +160,7 @@ def _start_own_server(sandbox: Sandbox, plan: ServePlan, built: Path) -> None:
 
 def _await(sandbox: Sandbox, plan: ServePlan, ready_s: float, waiting: Sequence[str]) -> dict[str, Any]:
     argv = ["python3", "-I", f"{PROGRAMS}/app_probe.py", "await", "--deadline", str(ready_s)]
-    argv += ["--port", str(plan.port), "--path", plan.base_path + plan.entry, *waiting]
+    argv += ["--port", str(plan.port), "--path", _path(plan), *waiting]
     with tempfile.TemporaryDirectory(prefix="cdb-probe-") as folder:
         told = Path(folder) / "outcome.json"
         probe = sandbox.exec(argv, deadline_s=ready_s + PROBE_S, cwd="/", stdout=told)

@@ -174,6 +174,8 @@ def _with_placeholders(name: str, body: bytes) -> bytes:
     """The document with every tarball's address led to the mirror. Raises Outage when it is no document."""
     try:
         document = json.loads(body)
+        if "versions" not in document and "unpublished" in document.get("time", {}):
+            raise Missing(f"{name} was unpublished")
         for version in document["versions"].values() if "versions" in document else [document]:
             dist = version["dist"]
             address = str(dist["tarball"])

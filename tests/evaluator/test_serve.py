@@ -169,6 +169,16 @@ def test_a_page_that_is_not_there_is_a_serve_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.docker
+def test_c68_folders_with_spaces_and_other_alphabets_are_served(tmp_path: Path) -> None:
+    page = tmp_path / "site/My App/应用 100%/index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<h1>应用</h1>")
+    with serve(learn_plan(tmp_path / "site"), tmp_path / "site", run="test", case="serve", ready_s=10) as app:
+        assert app.url.isascii()
+        assert page_of(app, tmp_path) == "<h1>应用</h1>"
+
+
+@pytest.mark.docker
 def test_what_our_own_server_says_at_its_end_is_told(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     with (

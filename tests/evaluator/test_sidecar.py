@@ -12,8 +12,10 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Playwright
 
 from bench.errors import InfraError
+from bench.strict_json import read_json
 from evaluator import sidecar
 from evaluator.build import build
+from evaluator.recon import _look
 from evaluator.serve import ServedApp, serve
 from evaluator.serve_plan import learn_plan
 from evaluator.sidecar import SidecarBrowser, browser_for, playwright_driver
@@ -208,3 +210,38 @@ def test_a_node_server_on_ipv6_alone_is_seen(tmp_path: Path, driver: Playwright)
     ):
         visit.goto("/")
         assert visit.page.inner_text("h1") == "served by ipv6-only"
+
+
+@pytest.mark.parametrize("source", ["http://[bad", "webpack-internal:///./src/app.js"])
+def test_a_page_that_names_no_address_as_its_source_keeps_its_errors_and_its_browser(
+    browser: SidecarBrowser, source: str
+) -> None:
+    with browser.open() as visit:
+        visit.goto("/")
+        visit.page.evaluate("(source) => eval(`console.error('broken')\\n//# sourceURL=${source}`)", source)
+        visit.settle()
+        assert visit.page.evaluate("1 + 1") == 2
+        assert "error: broken" in visit.faults
+    assert browser.answers()
+
+
+def test_a_page_without_an_accessibility_tree_is_pictured_and_its_console_kept(
+    driver: Playwright, tmp_path: Path
+) -> None:
+    (site := tmp_path / "site").mkdir()
+    frames = "<frameset cols='50%,50%'><frame src='a.html'><frame src='a.html'></frameset>"
+    (site / "index.html").write_text(f"<script>console.log('here')</script>{frames}")
+    (site / "a.html").write_text("<h1>a</h1>")
+    with (
+        serve(learn_plan(site), site, run="test", case="frames") as app,
+        browser_for(app, run="test", case="frames", driver=driver) as opened,
+    ):
+        files, hung = _look(opened, "submission", tmp_path / "look")
+    facts = read_json(tmp_path / "look/submission.json")
+    assert not hung
+    assert [path.name for path in files if path.suffix == ".jpg"] == [
+        "submission-desktop.jpg",
+        "submission-phone.jpg",
+    ]
+    assert "no accessibility snapshot" in facts["error"]
+    assert "log: here" in facts["console"]

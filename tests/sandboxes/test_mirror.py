@@ -18,7 +18,8 @@ from fake_registry import Registry, running
 from bench.errors import InfraError
 from sandboxes import mirror_upstream
 from sandboxes.mirror import SOCKET, Mirror
-from sandboxes.mirror_app import Ask, parse
+from sandboxes.mirror_app import Ask, _with_placeholders, parse
+from sandboxes.mirror_upstream import Missing
 
 USUAL_PATH = os.environ["PATH"]
 REFUSED = [
@@ -310,3 +311,8 @@ def test_paths_are_read_as_npm_writes_them() -> None:
     assert parse("GET", "/JSONStream/1.3.5") == Ask("", "version", "JSONStream", "1.3.5")
     assert parse("GET", "/~c/-/ping") == Ask("c", "ping")
     assert parse("GET", "/~c/~c/one/-/one-1.0.0.tgz") == Ask("c", "tarball", "one", "one-1.0.0.tgz")
+
+
+def test_a_package_that_was_unpublished_is_missing_and_no_outage() -> None:
+    with pytest.raises(Missing, match="left-pad was unpublished"):
+        _with_placeholders("left-pad", b'{"name": "left-pad", "time": {"unpublished": {"time": "2026-01-01"}}}')
