@@ -166,6 +166,10 @@ def _plan(plan: ServePlan, submission: Path) -> Fitted:
         return fitted(plan, submission)
     except UnknownApplication as error:
         raise NotServed("build_failed", f"no way to serve the submission: {error}") from error
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        # The plan is read from the submission's own files: what they hold is its doing, whatever we stumble over.
+        reason = f"its files cannot be read as an application's ({type(error).__name__}: {error})"
+        raise NotServed("build_failed", f"no way to serve the submission: {reason}") from error
 
 
 def start_build_folder(start_builds: Path, start_digest: str) -> Path:

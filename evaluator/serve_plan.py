@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -27,6 +28,9 @@ SKIPPED = frozenset({"node_modules", "_attachments", "_annotations", "bower_comp
 USUAL_FOLDERS = ("public", "dist", "build", "out", "src", "www", "docs", "site", "app")
 DECIDING = ("kind", "root", "entry", "index", "tool", "build", "output", "start", "env", "spa_fallback", "base_path")
 """What decides how an application is served: a change of these between start and submission is recorded."""
+MAX_ADDRESSES = 2_000
+MAX_PREFIX = 20
+"""So many of a page's addresses are looked at, and of each so many folders: a page can hold any number of both."""
 MAX_DEPTH = 4
 MAX_SCANNED_FILES = 300
 MAX_SCANNED_BYTES = 2_000_000
@@ -220,9 +224,9 @@ def mount_path(folder: Path, page: Path) -> str:
         inner = unquote(told[1]).strip("/")
         return f"/{inner}/" if inner and not _is_there(folder / inner) else "/"
     votes: dict[str, int] = {}
-    for address in LOCAL_ADDRESS.findall(_text(page)):
-        parts = [part for part in unquote(address).split("/") if part]
-        for cut in range(len(parts)):
+    for found in islice(LOCAL_ADDRESS.finditer(_text(page)), MAX_ADDRESSES):
+        parts = [part for part in unquote(found[1]).split("/") if part]
+        for cut in range(min(len(parts), MAX_PREFIX)):
             if _is_there(folder.joinpath(*parts[cut:])):
                 prefix = "/" + "".join(f"{part}/" for part in parts[:cut])
                 votes[prefix] = votes.get(prefix, 0) + 1

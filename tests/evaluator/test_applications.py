@@ -121,6 +121,20 @@ def test_a_submission_that_is_no_application_is_its_own_fault(run: Run) -> None:
     assert failed.value.outcome == "build_failed"
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"package.json": '{"scripts": {"build": "ng build"}, "devDependencies": {"@angular/cli": "17"}}',
+         "angular.json": '{"defaultProject": []}'},
+        {"package.json": '{"scripts": {"build": "vite build"}, "devDependencies": {"vite": "^' + "9" * 5000 + '"}}'},
+    ],
+)  # fmt: skip
+def test_a_submission_whose_files_we_stumble_over_is_its_own_fault(run: Run, files: dict[str, str]) -> None:
+    with pytest.raises(NotServed, match="no way to serve the submission") as failed:
+        run(files)
+    assert failed.value.outcome == "build_failed"
+
+
 def test_a_submission_that_does_not_serve_is_told_when_the_start_does(run: Run, tmp_path: Path) -> None:
     with pytest.raises(NotServed, match="serve_timeout") as failed:
         run({}, failure=ServeFailed("serve_timeout", "nothing listened within 60 s", "warming up"))

@@ -245,3 +245,11 @@ def test_a_plan_is_plain_json_and_knows_no_other_keys(plant: Plant) -> None:
 def test_the_base_path_is_read_off_built_pages(plant: Plant, page: str, base: str) -> None:
     tree = plant({"index.html": page, "static/a.js": "", "icon.png": ""})
     assert mount_path(tree, tree / "index.html") == base
+
+
+def test_a_page_of_any_number_of_long_addresses_is_read_in_no_time(tmp_path: Path) -> None:
+    """20 s of one processor for 16 KB it was, and without an end for 2 MB."""
+    address = "/a" * 100_000
+    (tmp_path / "index.html").write_text(f"<a href='{address}'>1</a>" * 5 + "<a href='/b/c'>2</a>" * 100_000)
+    assert mount_path(tmp_path, tmp_path / "index.html") == "/"
+    assert learn_plan(tmp_path).kind == "static"
