@@ -191,7 +191,9 @@ def test_a_browser_that_answers_nothing_any_more_is_given_up_as_the_machines_fau
         pytest.raises(InfraError, match="browser was lost"),
         browser_for(served, run="test", case="frozen", driver=driver) as opened,
     ):
-        (container,) = engine().containers.list(filters={"label": ["cdb.role=browser", "cdb.case=frozen"]})
+        (container,) = engine().containers.list(
+            ignore_removed=True, filters={"label": ["cdb.role=browser", "cdb.case=frozen"]}
+        )
         with opened.open() as visit:
             visit.goto("/worker.js")
             container.pause()

@@ -155,7 +155,7 @@ def test_a_static_application_is_served_and_gone_afterwards(tmp_path: Path) -> N
         container = engine().containers.get(app.container_id)
         assert container.attrs["HostConfig"]["NetworkMode"] == "none"
         assert container.labels["cdb.role"] == "app"
-    assert container.id not in {each.id for each in engine().containers.list(all=True)}
+    assert container.id not in {each.id for each in engine().containers.list(ignore_removed=True, all=True)}
 
 
 @pytest.mark.docker

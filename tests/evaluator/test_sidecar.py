@@ -107,12 +107,14 @@ def test_neither_browser_nor_application_reaches_this_machine(browser: SidecarBr
 
 def test_the_side_car_shares_only_the_network_and_is_gone_afterwards(spa: ServedApp, driver: Playwright) -> None:
     with browser_for(spa, run="test", case="alone", driver=driver) as opened:
-        (container,) = engine().containers.list(filters={"label": ["cdb.role=browser", "cdb.case=alone"]})
+        (container,) = engine().containers.list(
+            ignore_removed=True, filters={"label": ["cdb.role=browser", "cdb.case=alone"]}
+        )
         host = container.attrs["HostConfig"]
         assert host["NetworkMode"] == f"container:{spa.container_id}"
         assert (host["PidMode"], host["IpcMode"]) == ("", "private")
         assert opened.answers()
-    assert engine().containers.list(all=True, filters={"label": "cdb.case=alone"}) == []
+    assert engine().containers.list(ignore_removed=True, all=True, filters={"label": "cdb.case=alone"}) == []
 
 
 def test_one_driver_serves_one_side_car_after_another_with_clean_state(spa: ServedApp, driver: Playwright) -> None:
@@ -131,7 +133,7 @@ def test_a_browser_that_is_lost_is_the_machines_fault(spa: ServedApp, driver: Pl
         pytest.raises(InfraError, match="browser was lost"),
         browser_for(spa, run="test", case="lost", driver=driver) as opened,
     ):
-        (container,) = engine().containers.list(filters={"label": "cdb.case=lost"})
+        (container,) = engine().containers.list(ignore_removed=True, filters={"label": "cdb.case=lost"})
         page = opened.browser.new_context().new_page()
         if victim == "container":
             container.kill()

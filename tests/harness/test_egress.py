@@ -312,7 +312,9 @@ def test_nothing_is_left_behind_and_nothing_more_is_mounted_without_egress(
     assert "No such file" in (summary.submissions / "one/mounts.txt").read_text()
     assert "egress" not in trials["one"]
     assert not (summary.entry / "trials/one/1/egress.jsonl").exists()
-    assert not engine().containers.list(all=True, filters={"label": f"cdb.owner={this_process()}"})
+    assert not engine().containers.list(
+        ignore_removed=True, all=True, filters={"label": f"cdb.owner={this_process()}"}
+    )
 
 
 def test_the_command_line_takes_a_store_and_records_it(
