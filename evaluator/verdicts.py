@@ -169,7 +169,7 @@ class _Reading:
     def _read(self) -> None:
         """The loop that has to be fast: 10⁶ lines take less than twice the time of parsing them."""
         find, found, by_attempt, criteria = self.index.find, self.found, self.by_attempt, len(self.index.keys)
-        for number, record in _lines(self.journal, self.warnings):
+        for number, record in _lines(self.journal, self.warnings, ours=self.ours):
             if "type" in record and record["type"] != "criterion":
                 if record["type"] == "case" and type(record.get("case")) is str:
                     self.cases[record["case"]] = record
@@ -283,17 +283,17 @@ def _flags(record: dict[str, Any]) -> list[str]:
     return [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list) else []
 
 
-def _lines(journal: Path, warnings: Warnings) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(journal: Path, warnings: Warnings, *, ours: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line numbers and records. A journal of ours must hold its hash chain; a foreign one is taken as it is."""
     if not journal.is_file():
         raise DataError(f"{journal} does not exist; make it with `cdb judge`")
-    if _is_ours(journal):
-        ours = JournalStream(journal)
-        for number, record in enumerate(ours, start=1):
+    if ours:
+        stream = JournalStream(journal)
+        for number, record in enumerate(stream, start=1):
             if "type" not in record:
                 raise DataError(f"{journal}, line {number}: a record without a type; no judging of ours writes one")
             yield number, record
-        if ours.torn_bytes:
+        if stream.torn_bytes:
             warnings.add("torn", "the last line is torn (no newline), ignored")
     else:
         yield from _foreign_lines(journal, warnings)
